@@ -418,7 +418,7 @@ def processor_seconds(spark: SparkSession) -> float:
 
 
 def measured(bench: Bench, sides: dict[str, Side], repeats: int) -> tuple[dict[str, list[tuple[float, float]]], int]:
-    """Run each side in turn; answer the median seconds of a step, by the clock and of the processor, for each run."""
+    """Run each side in turn; return the median seconds of a step, by the clock and of the processor, for each run."""
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
     digests: dict[str, tuple[Any, ...]] = {}
     for repeat in range(repeats + 1):

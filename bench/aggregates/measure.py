@@ -102,7 +102,7 @@ def bounded(
 def written(
     spark: SparkSession, draw: Any, schema: str, rows: int, apart: timedelta, path: Path, *, files: int = 2
 ) -> DataFrame:
-    """Write rows that are drawn, in so many files, later ones in later files; answer them as a table."""
+    """Write rows that are drawn, in so many files, later ones in later files; return them as a table."""
     columns = parse_schema(schema).columns
     drawn = [
         dict(zip((c.name for c in columns), row, strict=True)) for row in islice(draw(Random(1), apart=apart), rows)

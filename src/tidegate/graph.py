@@ -1,9 +1,9 @@
 """Graphs that change: components, reachability, distances, ranks and triangles, exact at every time with an edge.
 
-Each is a short composition of what a `Stream` has; read them as examples of `iterate`. Edges are rows of a stream, with
-the columns of their two ends; an edge holds from its time on. An edge with a NULL in a column that is used is passed
-over. Self-loops and parallel edges are edges. Where there is no edge, there is no answer. ``emit`` and ``limit`` are
-those of `iterate`.
+Each function is a short composition of methods of `Stream`; read them as examples of `iterate`. Edges are rows of a
+stream, with a column for each of their two ends. An edge exists from its time on. An edge with a NULL in a column that
+is used is ignored. Self-loops and parallel edges count as edges. There are answers only at times that have an edge.
+``emit`` and ``limit`` are those of `iterate`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = ["components", "pagerank", "reachable", "shortest_paths", "triangles"]
 _P = ParamSpec("_P")
 
 
-def _told(function: Callable[_P, Stream]) -> Callable[_P, Stream]:
-    """Let errors name the function, and the edges that it was given."""
+def _names_errors(function: Callable[_P, Stream]) -> Callable[_P, Stream]:
+    """Decorate a function of this module: its errors say in which function they were raised, and for which edges."""
 
     @wraps(function)
     def build(*arguments: _P.args, **options: _P.kwargs) -> Stream:
@@ -39,7 +39,7 @@ def _told(function: Callable[_P, Stream]) -> Callable[_P, Stream]:
     return build
 
 
-@_told
+@_names_errors
 def components(edges: Stream, src: str, dst: str, *, emit: str = "update", limit: int = LIMIT) -> Stream:
     """Return the weakly connected component of each node: ``label`` is the least node of it.
 
@@ -70,13 +70,14 @@ def components(edges: Stream, src: str, dst: str, *, emit: str = "update", limit
     )
 
 
-@_told
+@_names_errors
 def reachable(edges: Stream, src: str, dst: str, sources: Any, *, emit: str = "update", limit: int = LIMIT) -> Stream:
-    """Return the nodes that can be reached from ``sources``, which are reached themselves.
+    """Return the nodes that can be reached from ``sources``, the sources included.
 
-    Use it for what something can lead to: infections, permissions.
+    Use it to find what something can lead to, such as infections or permissions.
 
-    ``sources`` is a stream or a table with one column besides time, or values: those hold as soon as an edge has them.
+    ``sources`` is a stream or a table with one column besides time; or it is a value, or a list of values, each of
+    which counts from the first edge on that has it.
 
     >>> import tidegate as tg
     >>> links = tg.Flow("site").source("links", "t INT, src STRING, dst STRING, ms INT", time="t")
@@ -103,16 +104,16 @@ def reachable(edges: Stream, src: str, dst: str, sources: Any, *, emit: str = "u
     )
 
 
-@_told
+@_names_errors
 def shortest_paths(
     edges: Stream, src: str, dst: str, weight: str, sources: Any, *, emit: str = "update", limit: int = LIMIT
 ) -> Stream:
     """Return the ``distance`` of each node that can be reached from ``sources``: the least sum of weights on a path.
 
-    Use it for the cheapest way there, as it becomes cheaper.
+    Use it to find the cheapest way to each node, at each time.
 
-    ``weight`` is an expression; ``sources`` are as in `reachable`. Weights may be negative as long as no cycle is:
-    around such a one distances fall for ever, and the loop stops with an error. The sum of integers is a BIGINT.
+    ``weight`` is an expression, and ``sources`` are as in `reachable`. Weights may be negative, but the sum along a
+    cycle must not be: distances would fall for ever, and the loop stops with an error. The sum of integers is a BIGINT.
 
     >>> import tidegate as tg
     >>> links = tg.Flow("site").source("links", "t INT, src STRING, dst STRING, ms INT", time="t")
@@ -141,17 +142,18 @@ def shortest_paths(
     )
 
 
-@_told
+@_names_errors
 def pagerank(
     edges: Stream, src: str, dst: str, *, rounds: int = 20, damping: float = 0.85, emit: str = "complete"
 ) -> Stream:
-    """Return the ``rank`` of each node after so many rounds of the power iteration, from equal ranks; ranks sum to 1.
+    """Return the ``rank`` of each node after ``rounds`` rounds of the power iteration, which begins with equal ranks.
 
-    Use it for what many lead to, and those who matter.
+    Use it to find the nodes that many others, or important others, lead to. The ranks of all nodes add up to 1.
 
-    In a round a node gives ``damping`` of its rank to where its edges lead, in equal parts, parallel edges counting
-    each; one from which no edge leads gives it to all nodes. The rest is given to all nodes. Sums of DOUBLE depend on
-    the order of summation, in the last digits: so all ranks are answered at each time, and not those that differ.
+    In a round, a node passes the share ``damping`` of its rank on along its edges, in equal parts. Parallel edges each
+    get a part. A node without outgoing edges passes that share on to all nodes. The remaining share of every rank goes
+    to all nodes, too. The last digits of sums of DOUBLE depend on the order of summation. So each answer has the ranks
+    of all nodes, and not only those that have changed.
 
     >>> import tidegate as tg
     >>> links = tg.Flow("site").source("links", "t INT, src STRING, dst STRING, ms INT", time="t")
@@ -178,11 +180,11 @@ def pagerank(
 
 
 _NODES = "WITH nodes AS (SELECT src AS node FROM input UNION SELECT dst FROM input)"
-# Types are said where they come out of a query inside of the query, as only Spark could tell them.
+# Types of columns of subqueries are given by casts, because only Spark could derive them.
 _EQUAL_RANKS = f"""{_NODES},
     total AS (SELECT count(*) AS n FROM nodes)
     SELECT CAST(nodes.node AS {{node}}) AS node, CAST(1 / total.n AS DOUBLE) AS rank FROM nodes CROSS JOIN total"""
-# What all nodes get alike is worked out in one pass over the ranks, of which there is one for each node.
+# What every node gets is computed in one pass over the ranks, of which there is one for each node.
 _GIVEN_RANKS = f"""{_NODES},
     degrees AS (SELECT src, count(*) AS n FROM input GROUP BY src),
     links AS (SELECT e.src, e.dst, CAST({{damping}} AS DOUBLE) / d.n AS share
@@ -198,11 +200,11 @@ _GIVEN_RANKS = f"""{_NODES},
     FROM nodes CROSS JOIN lost"""
 
 
-@_told
+@_names_errors
 def triangles(edges: Stream, src: str, dst: str, *, emit: str = "update") -> Stream:
-    """Return the triples ``a < b < c`` of nodes that are joined by edges each with each, whatever their direction.
+    """Return the triples ``a < b < c`` of nodes of which each two have an edge between them, in either direction.
 
-    Use it for how tightly a graph is knit.
+    Use it to measure how tightly a graph is connected.
 
     A loop without rounds: what is found at first is all there is.
 

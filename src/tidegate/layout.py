@@ -1,7 +1,7 @@
 """Layered layouts of graphs without cycles: the layer of each node, its place in it, and its column.
 
-All pictures of graphs stand on it: flows, whose unit is a pixel, and Hasse diagrams, whose unit is a character. Edges
-lead from one layer to the next; a longer one passes through the layers between, where it has a place of its own.
+All pictures of graphs use it: flows, whose unit is a pixel, and Hasse diagrams, whose unit is a character. Edges lead
+from one layer to the next. A longer edge has a place of its own in each layer that it passes through.
 
 >>> layers, paths = layered("abcd", [("a", "b"), ("b", "c"), ("a", "c"), ("a", "d")])
 >>> [[f"to {node.key}" if node.passing else node.key for node in layer] for layer in layers]
@@ -150,51 +150,51 @@ def crossings(layers: Sequence[Sequence[Node[K]]]) -> int:
 
 
 def place(layers: Sequence[Sequence[Node[K]]], *, gap: int) -> None:
-    """Choose columns: each node as near as its layer allows to the middle of its neighbours, the first column being 0.
+    """Choose columns: each node as near to the middle of its neighbours as its layer allows; the first column is 0.
 
-    Nodes of a layer are at least ``gap`` apart. Nodes that follow each other alone, as those of a long edge do, are in
-    one column, where there is room.
+    Nodes of a layer are at least ``gap`` apart. The nodes of a chain, such as those of a long edge, are in one column
+    if there is room.
     """
-    spines = _spines(layers)
-    spine_of = {node: spine for spine in spines for node in spine}
-    at: dict[Node[K], float] = dict.fromkeys(spine_of, 0.0)
-    # A little more than the gap, so that there is room left when columns become whole.
+    chains = _chains(layers)
+    chain_of = {node: chain for chain in chains for node in chain}
+    at: dict[Node[K], float] = dict.fromkeys(chain_of, 0.0)
+    # A little more than the gap, to leave room for rounding columns to whole numbers.
     wide = gap + gap // 10
     for layer in layers:
         _spread(layer, [0.0] * len(layer), wide, at)
     for sweep in range(SWEEPS):
         for layer in layers if sweep % 2 == 0 else reversed(layers):
-            _spread(layer, [_mean([at[n] for n in _near(spine_of[node])]) for node in layer], wide, at)
+            _spread(layer, [_mean([at[n] for n in _near(chain_of[node])]) for node in layer], wide, at)
     for _ in range(4 * SWEEPS):
-        # To one column, then apart, in turns: that comes near to columns that are both, if there are such.
-        for spine in spines:
-            at |= dict.fromkeys(spine, _mean([at[node] for node in spine]))
+        # Put each chain into one column, then move nodes apart. Repeated, this comes close to satisfying both.
+        for chain in chains:
+            at |= dict.fromkeys(chain, _mean([at[node] for node in chain]))
         for layer in layers:
             _spread(layer, [at[node] for node in layer], wide, at)
     for layer in layers:
         _spread(layer, [round(at[node]) for node in layer], gap, at)
         for node in layer:
             node.middle = round(at[node])
-    _straighten(layers, spines, gap)
+    _straighten(layers, chains, gap)
     left = min((node.left for layer in layers for node in layer), default=0)
-    for node in spine_of:
+    for node in chain_of:
         node.middle -= left
 
 
-def _spines(layers: Sequence[Sequence[Node[K]]]) -> list[list[Node[K]]]:
-    """Return the nodes in rows of such as follow each other alone."""
+def _chains(layers: Sequence[Sequence[Node[K]]]) -> list[list[Node[K]]]:
+    """Return all nodes as chains: in a chain, each node has one successor, of which it is the only predecessor."""
     found: dict[Node[K], list[Node[K]]] = {}
     for node in (node for layer in layers for node in layer):
         alone = len(node.before) == 1 and len(node.before[0].after) == 1
-        spine = found[node.before[0]] if alone else []
-        spine.append(node)
-        found[node] = spine
-    return list({id(spine): spine for spine in found.values()}.values())
+        chain = found[node.before[0]] if alone else []
+        chain.append(node)
+        found[node] = chain
+    return list({id(chain): chain for chain in found.values()}.values())
 
 
-def _near(spine: Sequence[Node[K]]) -> Sequence[Node[K]]:
-    """Return what is before and after some nodes, in whose middle they want to be; if nothing is, they themselves."""
-    return [*spine[0].before, *spine[-1].after] or spine
+def _near(chain: Sequence[Node[K]]) -> Sequence[Node[K]]:
+    """Return the nodes before and after a chain, between which it should be; the chain itself if there are none."""
+    return [*chain[0].before, *chain[-1].after] or chain
 
 
 def _mean(columns: Sequence[float]) -> float:
@@ -202,11 +202,11 @@ def _mean(columns: Sequence[float]) -> float:
 
 
 def _spread(layer: Sequence[Node[K]], wished: Sequence[float], gap: int, at: dict[Node[K], float]) -> None:
-    """Give the nodes of a layer the columns nearest to what is wished, in their order, without overlap."""
+    """Give the nodes of a layer the columns nearest to the wished ones, in their order and without overlap."""
     offsets = [0] if layer else []
     for a, b in pairwise(layer):
         offsets.append(offsets[-1] + a.width - a.width // 2 + gap + b.width // 2)
-    # Least squares under an order: neighbours that would swap share the mean of their wishes.
+    # Least squares with a fixed order (isotonic regression): neighbours that would swap get the mean of their wishes.
     blocks: list[tuple[float, int]] = []
     for wish, offset in zip(wished, offsets, strict=True):
         total, size = wish - offset, 1
@@ -218,26 +218,26 @@ def _spread(layer: Sequence[Node[K]], wished: Sequence[float], gap: int, at: dic
     at |= {node: mean + offset for node, mean, offset in zip(layer, means, offsets, strict=True)}
 
 
-def _straighten(layers: Sequence[Sequence[Node[K]]], spines: Sequence[Sequence[Node[K]]], gap: int) -> None:
-    """Put nodes that follow each other alone into one column in the middle of the rest, where all have room."""
+def _straighten(layers: Sequence[Sequence[Node[K]]], chains: Sequence[Sequence[Node[K]]], gap: int) -> None:
+    """Put the nodes of each chain into one column, in the middle of its neighbours, if all of them have room there."""
     beside = {node: pair for layer in layers for node, pair in zip(layer, _beside(layer), strict=True)}
-    for turn in range(3):
-        for spine in spines:
+    for sweep in range(3):
+        for chain in chains:
             least, most = float("-inf"), float("inf")
-            for node in spine:
+            for node in chain:
                 left, right = beside[node]
                 if left is not None:
                     least = max(least, left.left + left.width + gap + node.width // 2)
                 if right is not None:
                     most = min(most, right.left - gap - node.width + node.width // 2)
             if least <= most:
-                # First where they are, so that nobody takes the room that another needs.
-                wished = _mean([node.middle for node in (_near(spine) if turn else spine)])
+                # In the first sweep, chains stay where they are, so that none takes the room that another needs.
+                wished = _mean([node.middle for node in (_near(chain) if sweep else chain)])
                 column = round(min(max(wished, least), most))
-                for node in spine:
+                for node in chain:
                     node.middle = column
 
 
 def _beside(layer: Sequence[Node[K]]) -> list[tuple[Node[K] | None, Node[K] | None]]:
-    """Return what is left and what is right of each node of a layer."""
+    """Return the left and the right neighbour of each node of a layer."""
     return list(zip([None, *layer[:-1]], [*layer[1:], None], strict=True))

@@ -78,6 +78,20 @@ def test_inspect_shows_sources_and_state(checkpoint: Path) -> None:
     assert "held by process 42 on here" in text
 
 
+def test_inspect_shows_ticks_as_times(tmp_path: Path) -> None:
+    """How far a clock was read is a time, and not a number of microseconds."""
+    flow = tg.Flow("ticking")
+    flow.sink("out", flow.source("ticks", "ts TIMESTAMP", time="ts"))
+    (source,) = flow.plan.sources
+    origin = Origin("local", positions={"ticks": {"kind": "ticks", "at": {"tick": 1_767_225_600_000_000}}})
+    known = {"name": "ticking", "origins": {"ticks": "ticks"}}
+    commit = Commit(0, origin, {"ticks": Marks.start(source)}, {}, (), {}, known)
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "0").write_text(sealed(commit.to_json(flow.plan)))
+    code, text = run("inspect", tmp_path)
+    assert (code, "tick 2026-01-01 00:00:00" in text) == (0, True), text
+
+
 def test_why_names_the_sources_that_hold_a_time_back(checkpoint: Path) -> None:
     """A source holds back what is at or above its frontier, in all columns."""
     assert run("why", checkpoint, "3", "1") == (

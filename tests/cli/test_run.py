@@ -44,8 +44,8 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def said(directory: Path, *arguments: str) -> str:
-    """Run the command with arguments that it refuses before it starts Spark, and answer what it says."""
+def error_of(directory: Path, *arguments: str) -> str:
+    """Run the command with arguments that it refuses before it starts Spark, and return what it says."""
     result = CliRunner().invoke(app, ["run", str(directory / "flow.py"), *arguments])
     assert result.exit_code == 1
     return result.stderr
@@ -53,32 +53,32 @@ def said(directory: Path, *arguments: str) -> str:
 
 def test_an_input_that_is_not_given(directory: Path) -> None:
     """Every source and table needs an input."""
-    assert "expected --input for pages, got none" in said(directory, "-i", "edits=edits.csv", "-o", "hourly=out")
+    assert "expected --input for pages, got none" in error_of(directory, "-i", "edits=edits.csv", "-o", "hourly=out")
 
 
 def test_an_output_that_the_flow_does_not_have(directory: Path) -> None:
     """A sink is asked for by its name; a name that is nearly right is suggested."""
-    message = said(directory, "-i", "edits=a", "-i", "pages=b", "-o", "hourli=out")
+    message = error_of(directory, "-i", "edits=a", "-i", "pages=b", "-o", "hourli=out")
     assert "expected --output for one of hourly, got 'hourli'" in message
     assert "did you mean hourly?" in message
 
 
 def test_an_argument_without_a_path(directory: Path) -> None:
     """The form of the argument is shown."""
-    assert "expected --input name=path, got 'edits'" in said(directory, "-i", "edits", "-o", "hourly=out")
+    assert "expected --input name=path, got 'edits'" in error_of(directory, "-i", "edits", "-o", "hourly=out")
 
 
 @pytest.mark.parametrize("output", ["out", "out=y"])
 def test_a_flow_without_a_sink(directory: Path, output: str) -> None:
     """There is no output to ask for: the flow lacks something, and not the argument."""
     (directory / "flow.py").write_text(FLOW.rpartition("flow.sink")[0])
-    message = said(directory, "-i", "edits=a", "-i", "pages=b", "-o", output)
+    message = error_of(directory, "-i", "edits=a", "-i", "pages=b", "-o", output)
     assert message.startswith("expected a flow with a sink, got none\n  at: flow 'edits'\n  hint: flow.sink(")
 
 
 def test_a_format_that_is_not_known(directory: Path) -> None:
     """Formats are known by the end of the name."""
-    message = said(directory, "-i", "edits=a.csv", "-i", "pages=b.csv", "-o", "hourly=out.xlsx")
+    message = error_of(directory, "-i", "edits=a.csv", "-i", "pages=b.csv", "-o", "hourly=out.xlsx")
     assert "ends in .parquet, .csv, .json" in message
 
 
@@ -87,9 +87,9 @@ def test_results_are_not_overwritten(directory: Path) -> None:
     (directory / "out").mkdir()
     out = directory / "out"
     given = ("-i", "edits=a.csv", "-i", "pages=b.csv")
-    assert "is there already" in said(directory, *given, "-o", f"hourly={out}")
+    assert "is there already" in error_of(directory, *given, "-o", f"hourly={out}")
     (out / "pages").mkdir()
-    message = said(directory, *given, "-o", f"hourly={out}2", "--rejected", str(out))
+    message = error_of(directory, *given, "-o", f"hourly={out}2", "--rejected", str(out))
     assert "pages is there already" in message
     assert "choose another --rejected" in message
 
@@ -110,7 +110,7 @@ def test_a_directory_without_files_of_one_format(directory: Path, names: list[st
     for name in names:
         (directory / "in" / name).write_text("{}")
     given = ("-i", f"edits={directory / 'in'}", "-i", f"pages={directory / 'pages.json'}", "-o", "hourly=out")
-    assert message in said(directory, *given)
+    assert message in error_of(directory, *given)
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ def test_mistakes_in_the_file_are_reported_with_their_line(directory: Path, sour
     """Whatever it raises; no traceback of ours stands above it."""
     file = directory / "flow.py"
     file.write_text(source)
-    said_ = said(directory, "-i", "a=b", "-o", "c=d")
-    assert message.format(file=file) in said_
-    assert "Traceback" not in said_
+    printed = error_of(directory, "-i", "a=b", "-o", "c=d")
+    assert message.format(file=file) in printed
+    assert "Traceback" not in printed
 
 
 def test_files_that_cannot_be_written_are_reported_in_a_line(directory: Path) -> None:
@@ -177,7 +177,7 @@ def test_files_that_cannot_be_written_are_reported_in_a_line(directory: Path) ->
     given = ["-i", "edits=a", "-i", "pages=b", "-o", "hourly=out", "--once", "--checkpoint"]
     result = CliRunner().invoke(app, ["run", str(directory / "flow.py"), *given, "ck", "--every", "soon"])
     assert "expected --every or --once, got both" in result.stderr
-    assert "expected a length of time for --every, got 'soon'" in said(
+    assert "expected a length of time for --every, got 'soon'" in error_of(
         directory, *given[:-2], "--checkpoint", "ck", "--every", "soon"
     )
 
@@ -194,7 +194,7 @@ def test_files_that_cannot_be_written_are_reported_in_a_line(directory: Path) ->
 )
 def test_options_that_do_not_go_together(directory: Path, options: list[str], message: str) -> None:
     """A run is on files or on streams; one on streams has a checkpoint."""
-    assert message in said(directory, "-i", "edits=a", "-i", "pages=b", "-o", "hourly=out", *options)
+    assert message in error_of(directory, "-i", "edits=a", "-i", "pages=b", "-o", "hourly=out", *options)
 
 
 @pytest.mark.spark

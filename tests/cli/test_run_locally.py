@@ -178,7 +178,7 @@ def test_inspect_and_why_read_its_checkpoints(directory: Path) -> None:
     ]
     assert ["edits", "2026-01-01 00:00:01", "2", "0", "0", "0"] in cells
     assert ["edits", "files", "files 1"] in cells
-    assert ["0", "2", "1"] in [cell[1:] for cell in cells if cell[0].startswith("aggregate-")]
+    assert ["aggregate#1", "0", "2", "1"] in cells
     why = CliRunner().invoke(app, ["why", "ck", "2026-01-01 00:00:01"])
     assert why.stdout == "source edits may still give rows from 2026-01-01 00:00:01 on\n"
     assert CliRunner().invoke(app, ["why", "ck", "2026-01-01 00:00:00"]).stdout.startswith("complete")

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 import tidegate as tg
-from tidegate.demos import authors, history
+from tidegate.demos import authors
 from tidegate.demos.authors import AUTHOR, FILE, Touch
 from tidegate.demos.story import Story
 from tidegate.spec import DT
@@ -106,7 +106,7 @@ def test_a_history_without_files_is_met_with_a_word(tmp_path: Path, monkeypatch:
     """Outside of a repository, and in one without changes of files, the demo says so."""
     run(tmp_path, "init", "-q")
     run(tmp_path, "commit", "-q", "--allow-empty", "-m", "nothing")
-    with pytest.raises(history.NoHistory, match="no changes of files"):
+    with pytest.raises(tg.errors.NotFound, match="no changes of files"):
         authors.touches(tmp_path)
     monkeypatch.chdir(tmp_path)
     file = io.StringIO()

@@ -20,6 +20,7 @@ from tests.spark.engine import all_by_spark
 from tidegate.demos import history, tides
 from tidegate.demos.harbour import CUT_OFF, GAUGES, START, day
 from tidegate.demos.tides import differing, early_answers, harbour_flow
+from tidegate.errors import NotFound
 from tidegate.spec import DT
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def test_the_flow_gives_what_the_specification_gives(spark: SparkSession) -> Non
         assert sorted(map(str, rows)) == sorted(str(tuple(row.values())) for row in results.rows(sink))
 
 
-def told(demo: ModuleType, spark: SparkSession) -> str:
+def shown(demo: ModuleType, spark: SparkSession) -> str:
     file = io.StringIO()
     demo.show(Console(file=file, width=80), session=nullcontext(spark))
     lines = file.getvalue().split("\n")
@@ -83,7 +84,7 @@ def told(demo: ModuleType, spark: SparkSession) -> str:
 
 @pytest.mark.spark
 def test_the_story_of_the_harbour(spark: SparkSession) -> None:
-    """It is told in this process before Spark is started; then both have the same rows. It fits 80 columns."""
+    """It is shown in this process before Spark is started; then both have the same rows. It fits 80 columns."""
     file = io.StringIO()
     wrong, total = early_answers(day())
 
@@ -143,10 +144,10 @@ def test_a_history_has_two_clocks(repository: Path) -> None:
 
 def test_a_directory_without_a_history(tmp_path: Path) -> None:
     """Outside of a repository, and in one without commits, the demo says so."""
-    with pytest.raises(history.NoHistory, match="inside of a git repository"):
+    with pytest.raises(NotFound, match="inside of a git repository"):
         history.commits(tmp_path)
     git(tmp_path, "init", "-q")
-    with pytest.raises(history.NoHistory, match="with a history"):
+    with pytest.raises(NotFound, match="with a history"):
         history.commits(tmp_path)
 
 
@@ -163,7 +164,7 @@ def test_the_demo_says_so_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_the_story_of_a_history(spark: SparkSession, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo of a repository shows the change that waited longest, and fits a terminal."""
     monkeypatch.chdir(repository)
-    assert "1970-01-02 00:00 1970-01-10 00:00 8 days" in told(history, spark)
+    assert "1970-01-02 00:00 1970-01-10 00:00 8 days" in shown(history, spark)
 
 
 @pytest.mark.spark

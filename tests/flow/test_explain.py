@@ -24,13 +24,13 @@ class Echo(Operator[Any, Any]):
         return self, [event]
 
 
-class Told(Echo):
+class EchoWithState(Echo):
     """The same, which tells what it knows."""
 
     def state(self) -> None:
         return None
 
-    def resume(self, state: None) -> Told:
+    def resume(self, state: None) -> EchoWithState:
         return self
 
 
@@ -50,6 +50,18 @@ def test_the_text_says_what_is_done_held_and_moved() -> None:
         "session.aggregate ← join#1",
     ):
         assert said in text, text
+
+
+def test_the_text_says_what_a_new_sink_begins_with() -> None:
+    """Added to a flow with a checkpoint, a sink has rows that come then; after an operator with state, new answers."""
+    flow = tg.Flow("sinks")
+    clicks = flow.source("clicks", "t INT, page STRING", time="t", watermark=tg.bounded(1))
+    flow.sink("rows", clicks.where("page IS NOT NULL"))
+    flow.sink("counts", clicks.aggregate(by="page", n="count(*)").select("page"))
+    text = str(flow.explain())
+    for name, begins in (("rows", "rows that come"), ("counts", "times that become complete")):
+        after = text[text.index(f"{name:<13}sink ←") :].splitlines()[1].strip()
+        assert after == f"if it is added to a checkpoint later, it begins with {begins} from then on"
 
 
 def test_a_loop_is_shown() -> None:
@@ -174,7 +186,7 @@ WARNED: dict[str, Callable[[tg.Flow], tg.Stream]] = {
         ints(f, "r", "k STRING"), on="k"
     ),
     "Echo has no state() and resume(state), so every row is kept": lambda f: ints(f).process(Echo(), (), "y INT"),
-    "a copy of Told is kept for each k for ever": lambda f: ints(f).process(Told(), "k", "y INT"),
+    "a copy of EchoWithState is kept for each k for ever": lambda f: ints(f).process(EchoWithState(), "k", "y INT"),
     "all rows that go into the loop, and what follows from them, are kept for ever": lambda f: tg.graph.components(
         ints(f), "x", "x"
     ),
@@ -205,7 +217,7 @@ BOUNDED: dict[str, Callable[[tg.Stream], tg.Stream]] = {
     "join_asof within a span": lambda s: s.join_asof(s.rename(y="x"), on="k", within=5),
     "interval_join with bounds": lambda s: s.interval_join(s.rename(y="x"), on="k", lower=0, upper=5),
     "join_asof with one row": lambda s: s.join_asof(s.select("x AS y"), on=()),
-    "one copy that tells its state": lambda s: s.process(Told(), (), "y INT"),
+    "one copy with state": lambda s: s.process(EchoWithState(), (), "y INT"),
     "windows": lambda s: s.window(5).aggregate(by="k", n="count(*)"),
 }
 

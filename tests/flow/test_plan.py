@@ -27,7 +27,7 @@ def edits_flow(
 
 
 def run_python(program: str) -> str:
-    """Run a program in a process of its own and answer what it prints."""
+    """Run a program in a process of its own and return what it prints."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True, env=environment)
     return run.stdout.strip()

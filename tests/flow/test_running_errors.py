@@ -18,7 +18,7 @@ Build = Callable[[tg.Flow], Any]
 
 
 class Echo(Operator[Any, Any]):
-    """Answers what it is told to."""
+    """Returns the answers that it was built with."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)

@@ -29,7 +29,7 @@ from tidegate.engine.storage.sealed import sealed
 from tidegate.engine.times import parse_time
 from tidegate.engine.trace import DIRECTORY, FORMAT
 from tidegate.engine.tracking import Tracking, in_user_times
-from tidegate.flow.orders.embed import embedded
+from tidegate.flow.orders.on_points import plan_on_points
 from tidegate.flow.plan import Source
 from tidegate.live.checkpoint import checkpoint_at
 from tidegate.live.progress import CommittedProgress
@@ -45,7 +45,7 @@ DRAWN = drawn_examples(10, 60)
 @given(drawn=st.one_of(flows(), ordered_flows()), data=st.data())
 def test_a_description_gives_the_tracker_of_its_flow(drawn: DrawnFlow, data: st.DataObject) -> None:
     """Written as JSON and read again, moved to the frontiers of a commit: what a tracker of the flow itself gives."""
-    plan = embedded(drawn.flow.plan)
+    plan = plan_on_points(drawn.flow.plan)
     progress = CommittedProgress(Shape.from_json(json.loads(json.dumps(shape_of(plan).to_json()))))
     own = Tracking(plan, {s.id: start_of(s.schema) for s in plan.sources})
     for _ in range(2):

@@ -14,7 +14,7 @@ from tests.spark.steps import Cuts, Rows
 from tidegate.engine.storage.files import Files
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
-from tidegate.local_engine.streaming.engine import Engine
+from tidegate.local_engine.streaming.engine import LocalEngine
 from tidegate.local_engine.streaming.start import prepare
 
 
@@ -79,7 +79,7 @@ def run_locally(
     }
 
 
-def engine_in(plan: Plan, readers: dict[str, Cut], tables: Rows, directory: Path, **options: Any) -> Engine:
+def engine_in(plan: Plan, readers: dict[str, Cut], tables: Rows, directory: Path, **options: Any) -> LocalEngine:
     """An engine whose checkpoint and outputs are in a directory."""
     given = {t.id: arrow_rows(t.schema, tables[t.id]) for t in plan.tables}
     outputs = {sink.name: tg.parquet(str(directory / sink.name)) for sink in plan.sinks}

@@ -15,7 +15,7 @@ import tidegate as tg
 from tidegate.engine.policies.clocked import BehindClock, ByTicks
 from tidegate.engine.storage.files import Files
 from tidegate.flow.clocks import Arrival
-from tidegate.local_engine.streaming.engine import Engine
+from tidegate.local_engine.streaming.engine import LocalEngine
 from tidegate.local_engine.streaming.start import prepare
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -34,7 +34,7 @@ class Hand:
         self.session = tg.local(threads=1)
         self.shown = 0.0
         self.tables: list[pa.Table] = []
-        self.engine: Engine | None = None
+        self.engine: LocalEngine | None = None
 
     def __call__(self) -> float:
         return NOON.timestamp() + self.shown
@@ -192,13 +192,13 @@ def test_who_begins_to_listen_hears_what_the_others_hear(hand: Hand) -> None:
 
 def test_a_run_that_hears_the_clock_ends_all_the_same(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beats and ticks are nothing to wait for, however long a step takes."""
-    real = Engine._step
+    real = LocalEngine._step
 
-    def slow(self: Engine, *given: Any) -> None:
+    def slow(self: LocalEngine, *given: Any) -> None:
         time.sleep(1.1)
         real(self, *given)
 
-    monkeypatch.setattr(Engine, "_step", slow)
+    monkeypatch.setattr(LocalEngine, "_step", slow)
     outputs = {"out": tg.parquet(hand.path / "out")}
     run = arriving().start(
         hand.session, {"s": iter([keys("a")])}, outputs, hand.path / "ck", trigger={"availableNow": True}
@@ -303,7 +303,7 @@ def test_what_a_clock_cannot_do() -> None:
 
 def test_a_clock_that_is_trusted_is_noticed(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows at what the clock shows are late where it goes back: the tests above would fail."""
-    monkeypatch.setattr(Engine, "arrival_time", lambda self: int(self.clock() * 1_000_000))
+    monkeypatch.setattr(LocalEngine, "arrival_time", lambda self: int(self.clock() * 1_000_000))
     hand.begin(arriving(), s=None)
     hand.step(15, keys("a"))
     hand.begin(arriving(), s=None)

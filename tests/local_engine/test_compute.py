@@ -243,13 +243,13 @@ def test_nothing_is_computed_before_it_is_asked_for() -> None:
     """A function runs when its sink is asked for, and for no other sink."""
     seen: list[int] = []
 
-    def look(batch: pa.RecordBatch) -> pa.RecordBatch:
+    def mark_seen(batch: pa.RecordBatch) -> pa.RecordBatch:
         seen.append(batch.num_rows)
         return batch
 
     flow = tg.Flow("lazy")
     source = flow.source("clicks", "t INT, page STRING", time="t")
-    flow.sink("looked", source.map_batches(look, "t INT, page STRING"))
+    flow.sink("looked", source.map_batches(mark_seen, "t INT, page STRING"))
     flow.sink("all", source)
     tables = flow.compute(tg.local(), {"clicks": CLICKS})
     assert len(tables["all"].fetchall()) == 3

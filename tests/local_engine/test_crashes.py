@@ -18,10 +18,10 @@ from tidegate.engine.steps import recovery
 from tidegate.engine.steps import step as step_module
 from tidegate.engine.steps.recovery import RECOVERY
 from tidegate.engine.steps.step import POINTS
-from tidegate.engine.steps.work import Work
+from tidegate.engine.steps.work import StepWork
 from tidegate.engine.storage.errors import BadCheckpoint, CheckpointClosed, Superseded
 from tidegate.engine.storage.files import Files
-from tidegate.local_engine.streaming.engine import Engine
+from tidegate.local_engine.streaming.engine import LocalEngine
 from tidegate.local_engine.streaming.feeds.files import FileFeed
 from tidegate.local_engine.streaming.start import prepare
 
@@ -41,7 +41,7 @@ def flow() -> tg.Flow:
     return found
 
 
-def engine_in(directory: Path, probe: Any) -> Engine:
+def engine_in(directory: Path, probe: Any) -> LocalEngine:
     """An engine that reads a file a step, and whose checkpoint and outputs are in a directory."""
     outputs = {name: tg.parquet(directory / name) for name in ("windows", "most")}
     inputs = {"s": tg.files(directory / "in", per_step=1)}
@@ -140,33 +140,33 @@ def _output_after_commit(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def _parts_after_commit(monkeypatch: pytest.MonkeyPatch) -> Any:
     """State comes to its place when the commit that names it is there already."""
-    commits, committed = Engine._commit, Engine.committed
+    commits, committed = LocalEngine._commit, LocalEngine.committed
     waiting: list[tuple[Path, Path]] = []
 
-    def late(self: Engine, commit: Commit) -> Commit:
+    def late(self: LocalEngine, commit: Commit) -> Commit:
         old = self.last.paths if self.last else set()
         new = [self.files.here / part.path for part in commit.parts if part.path not in old]
         waiting[:] = [(path.rename(path.with_name(f"_{path.name}")), path) for path in new]
         return commits(self, commit)
 
-    def then(self: Engine, *given: Any) -> None:
+    def then(self: LocalEngine, *given: Any) -> None:
         for now, path in waiting:
             now.rename(path)
         committed(self, *given)
 
-    monkeypatch.setattr(Engine, "_commit", late)
-    monkeypatch.setattr(Engine, "committed", then)
+    monkeypatch.setattr(LocalEngine, "_commit", late)
+    monkeypatch.setattr(LocalEngine, "committed", then)
     return Killer("after commit", 1)
 
 
 def _position_after_publication(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Which files were taken is noted when their results are published, in the next commit."""
-    real, before = Engine._write_notes, dict[int, Any]()
+    real, before = LocalEngine._write_notes, dict[int, Any]()
 
-    def notes(self: Engine, attempt: Any, new_by_source: Any) -> Any:
+    def notes(self: LocalEngine, attempt: Any, new_by_source: Any) -> Any:
         return real(self, attempt, before.pop(id(self), {})) | (before.update({id(self): new_by_source}) or {})
 
-    monkeypatch.setattr(Engine, "_write_notes", notes)
+    monkeypatch.setattr(LocalEngine, "_write_notes", notes)
     return Killer("published", 1)
 
 
@@ -184,13 +184,13 @@ def _no_recovery(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def _old_state(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Commits name the state of the first."""
-    real, made = Work.folded, []
+    real, made = StepWork.folded, []
 
-    def folded(self: Work, *given: Any) -> Any:
+    def folded(self: StepWork, *given: Any) -> Any:
         made.append(real(self, *given))
         return made[0] if made[-1] else made[-1]
 
-    monkeypatch.setattr(Work, "folded", folded)
+    monkeypatch.setattr(StepWork, "folded", folded)
     return Killer("begin", 2)
 
 

@@ -44,7 +44,7 @@ def change(place: Place, change: Callable[[dict[str, Any]], object]) -> Path:
         (lambda c: c["sources"]["s"].pop("frontier"), "got one without frontier"),
         (lambda c: c["sources"]["s"].update(late="none"), "expected int as late of"),
         (lambda c: c.update(state={key: [{}] for key in c["state"]}), "expected a list as the parts of a state"),
-        (lambda c: c.update(state={}), "expected the state of aggregate-"),
+        (lambda c: c.update(state={}), r"expected the state of s\..*aggregate\("),
         (lambda c: c["positions"].update(s=None), "expected _Position as an object with kind, at"),
         (lambda c: c.pop("engine"), "got an object without 'engine'"),
         (lambda c: c.update(step=True), "got True \\(bool\\) for 'step'"),
@@ -91,7 +91,7 @@ def test_a_start_refuses_what_would_let_it_begin_anew(
 def test_a_start_refuses_a_commit_with_fewer_states_of_an_operator(place: Place) -> None:
     """The error names the operator, before a step would fail for it."""
     change(place, lambda c: c.update(state={key: found[:-1] for key, found in c["state"].items()}))
-    with pytest.raises(BadCheckpoint, match=r"expected 1 states of aggregate-.* got 0"):
+    with pytest.raises(BadCheckpoint, match=r"expected 1 states of aggregate#1 .* got 0"):
         place.run(counts())
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import tidegate as tg
 from tidegate.flow.errors import NotSupported
-from tidegate.local_engine.expressions import Scope
+from tidegate.local_engine.expressions import TranslationScope
 
 ROWS = pa.table({"t": pa.array([1, 2], pa.int32()), "s": ["a", "b"], "x": pa.array([1, 2], pa.int32())})
 
@@ -70,7 +70,7 @@ def test_what_only_the_engine_may_write_is_refused_of_users(make: Callable[..., 
 
 def test_a_condition_is_a_truth_value() -> None:
     """Rows are not chosen by a number, as DuckDB would; the refusal shows the number."""
-    scope = Scope({"": {"x": "INT", "b": "BOOLEAN"}}, lambda *_: "")
+    scope = TranslationScope({"": {"x": "INT", "b": "BOOLEAN"}}, lambda *_: "")
     assert scope.condition("b AND x > 1")
     with pytest.raises(NotSupported, match=r"cannot compute INT as a condition as Spark does\n  x\n  \^"):
         scope.condition("x")
@@ -80,7 +80,7 @@ def test_a_condition_is_a_truth_value() -> None:
 
 def test_a_unit_is_not_ignored() -> None:
     """What the engine counts in microseconds is not counted in them if another unit is asked for."""
-    scope = Scope({"": {"t": "TIMESTAMP_NTZ", "u": "TIMESTAMP_NTZ"}}, lambda *_: "")
+    scope = TranslationScope({"": {"t": "TIMESTAMP_NTZ", "u": "TIMESTAMP_NTZ"}}, lambda *_: "")
     assert scope.scalar("timestampdiff(MICROSECOND, t, u)") == (
         'CAST(epoch_us("u") - epoch_us("t") AS BIGINT)',
         "BIGINT",
@@ -94,7 +94,7 @@ def test_names_in_functions_are_no_columns() -> None:
     root = Path(__file__).parents[2] / "src" / "tidegate"
     named = [path for path in root.rglob("*.py") if "__λ" in path.read_text(encoding="utf-8")]
     assert {path.parent.name for path in named} == {"agreed"}
-    repeat = Scope({"": {"__n": "INT", "__c": "STRING", "n": "INT"}}, lambda *_: "")
+    repeat = TranslationScope({"": {"__n": "INT", "__c": "STRING", "n": "INT"}}, lambda *_: "")
     sql, _ = repeat.typed("array_repeat(__n, n)")
     assert duckdb.sql(f"SELECT {sql} FROM (SELECT 7 AS __n, 2 AS n)").fetchall() == [([7, 7],)]
 

@@ -182,21 +182,21 @@ def test_an_offset_that_json_cannot_hold_is_refused(place: Place) -> None:
 def test_a_reader_may_be_told_where_it_is_and_how_much_is_wanted(place: Place) -> None:
     """As PySpark 4.2 has it, `latestOffset(start, limit)`; also with the start alone."""
 
-    class Told(Reader):
-        told: ClassVar[list[Any]] = []
+    class Limited(Reader):
+        starts: ClassVar[list[Any]] = []
 
         def latestOffset(self, start: Any, limit: Any) -> Any:  # type: ignore[override]
-            self.told.append(start)
+            self.starts.append(start)
             return {"n": min(start["n"] + 3, self.last)}
 
     class Started(Reader):
         def latestOffset(self, start: Any) -> Any:  # type: ignore[override]
             return {"n": self.last}
 
-    run = place.start(whole(), inputs={"s": Told(7)}, trigger=None)
+    run = place.start(whole(), inputs={"s": Limited(7)}, trigger=None)
     run.finish()
     assert run.status().rows == {"s": 7}
-    assert [start["n"] for start in Told.told][:4] == [0, 3, 6, 7]
+    assert [start["n"] for start in Limited.starts][:4] == [0, 3, 6, 7]
     place.path = place.path / "other"
     place.path.mkdir()
     assert place.run(whole(), inputs={"s": Started(3)}).status().rows == {"s": 3}

@@ -17,7 +17,7 @@ from tests.spark.place import DDL, SCHEMA
 from tidegate.engine.storage.errors import CheckpointClosed
 from tidegate.engine.storage.files import Files
 from tidegate.local_engine.streaming import feeds
-from tidegate.local_engine.streaming.engine import Engine
+from tidegate.local_engine.streaming.engine import LocalEngine
 from tidegate.local_engine.streaming.feeds.batches import BatchFeed
 from tidegate.local_engine.streaming.feeds.published import PublishedFeed
 from tidegate.local_engine.streaming.feeds.readers import ReaderFeed
@@ -161,6 +161,6 @@ def test_a_commit_with_the_position_of_the_step_before_is_caught(
     tmp_path: Path, followed: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """The position is that behind the rows of the step, and not that before them."""
-    real = Engine._origin
-    monkeypatch.setattr(Engine, "_origin", lambda self, new_by_source: real(self, {}))
+    real = LocalEngine._origin
+    monkeypatch.setattr(LocalEngine, "_origin", lambda self, new_by_source: real(self, {}))
     assert through(tmp_path, kind, followed, SerialKiller(DEATHS)) != EXPECTED

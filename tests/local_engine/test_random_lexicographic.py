@@ -17,7 +17,7 @@ from tests.local_engine.test_random_streams import HOW, compare
 from tests.spark.test_streaming_flows import FORMS
 from tidegate.check.flows import DrawnFlow
 from tidegate.check.ordered_flows import lexicographic_flows
-from tidegate.flow.orders import PackedCoordinates
+from tidegate.flow.orders import LexicographicCoordinates
 from tidegate.spec import DT
 from tidegate.time import Int, Lexicographic
 
@@ -42,12 +42,12 @@ def test_steps_give_what_the_specification_gives(drawn: DrawnFlow, rng: random.R
     compare(drawn, rng, how=how, form=form)
 
 
-def mixed_up(self: PackedCoordinates) -> list[int]:
+def mixed_up(self: LexicographicCoordinates) -> list[int]:
     """The steps of the columns, from the wrong end."""
     return [1, self._sizes[0]]
 
 
-def unsigned(self: PackedCoordinates, counts: list[str]) -> str:
+def unsigned(self: LexicographicCoordinates, counts: list[str]) -> str:
     """Numbers whose digits are those of the values as if they had no sign."""
     digits = [f"pmod({count}, {size}L)" for count, size in zip(counts, self._sizes, strict=True)]
     return f"{digits[0]} * {self._steps[0]}L + {digits[1]}"
@@ -65,7 +65,7 @@ def test_numbers_of_another_order_are_found_out(name: str, mutant: Any, monkeypa
     drawn = DrawnFlow(flow, {"s0": [DT(t, dict(zip("tukx", (*t, "a", 0), strict=True))) for t in times]}, ())
     bounded(drawn)
     compare(drawn, random.Random(3))
-    monkeypatch.setattr(PackedCoordinates, name, mutant)
+    monkeypatch.setattr(LexicographicCoordinates, name, mutant)
     for check in (bounded, lambda d: compare(d, random.Random(3))):
         with pytest.raises(AssertionError, match=r"expected \(-1, 1, 'a', 0\), got \(0, -1, 'a', 0\)"):
             check(drawn)

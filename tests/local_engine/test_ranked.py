@@ -13,7 +13,7 @@ import pytest
 import tidegate as tg
 from tests.local_engine.steps import Cut, engine_in
 from tests.local_engine.test_random_streams import compare
-from tidegate.check.flows import DrawnFlow, ToldVisits, Visits
+from tidegate.check.flows import DrawnFlow, Visits, VisitsWithState
 from tidegate.engine.keepers import accumulated, last_rows, processed, resumed, windows
 from tidegate.engine.keepers.accumulated import FirstRows
 from tidegate.engine.lowering import ranks, tops
@@ -174,7 +174,7 @@ def test_what_is_forgotten_is_let_go(tmp_path: Path) -> None:
         "top": lambda s: s.top(2, by="k", order="x", emit="complete", forget=11),
         "deduplicate": lambda s: s.deduplicate("k", forget=11),
         "played": lambda s: s.process(Visits(10), by="k", schema="n INT", forget=11),
-        "told": lambda s: s.process(ToldVisits(10), by="k", schema="n INT", forget=11),
+        "resumed": lambda s: s.process(VisitsWithState(10), by="k", schema="n INT", forget=11),
     }
     for name, build in ways.items():
         # Those of two steps, the one that is always there, and of that one some rows.
@@ -226,7 +226,7 @@ FORGETFUL: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Build]] = {
     "nothing is played again": (plays_nothing_again, lambda s: s.process(Visits(3), "k", "n INT", forget=4)),
     "what was known before": (
         exits_by_what_was_known_before,
-        lambda s: s.process(ToldVisits(3), "k", "n INT", forget=4),
+        lambda s: s.process(VisitsWithState(3), "k", "n INT", forget=4),
     ),
     "dropped rows do not count": (does_not_count_what_was_dropped, lambda s: s.deduplicate("k", forget=4)),
 }
@@ -244,7 +244,7 @@ def test_a_keeper_that_forgets_wrongly_is_noticed(name: str, monkeypatch: pytest
         _compare_often(flow)
 
 
-@pytest.mark.parametrize("kind", [Visits, ToldVisits])
+@pytest.mark.parametrize("kind", [Visits, VisitsWithState])
 def test_a_copy_that_is_forgotten_answers_no_earlier(kind: type[Visits], tmp_path: Path) -> None:
     """What it answers at its exit is at the last unit of the silence, or later: else there is an error, everywhere."""
     flow = drawn(lambda s: s.process(kind(2), "k", "n INT", forget=4), SILENT)

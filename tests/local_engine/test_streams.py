@@ -96,7 +96,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(place: Place, monkeypa
 
     with monkeypatch.context() as patched:
         patched.setattr(files, "rows_of_files", growing)
-        with pytest.raises(BadInput, match="when it was looked at again"):
+        with pytest.raises(BadInput, match="when it was checked again"):
             place.run(counts())
     assert place.run(counts()).status().rows == {"s": 3}
 

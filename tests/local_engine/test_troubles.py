@@ -43,13 +43,13 @@ def in_process(code: str, *arguments: str, **options: Any) -> subprocess.Popen[s
 def room(size: int) -> Iterator[None]:
     """Let no file grow beyond a size: as far as a program can see, the disk is full."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    told = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, told)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 @pytest.mark.parametrize("size", [0, 100, 700])
@@ -165,14 +165,14 @@ def test_state_that_is_larger_than_memory_goes_to_the_disk(place: Place, monkeyp
 
     spilled: list[int] = []
 
-    def look(point: str, step: int) -> None:
+    def probe(point: str, step: int) -> None:
         sizes = place.session.connection.cursor().execute("SELECT sum(size) FROM duckdb_temporary_files()").fetchone()
         spilled.append((sizes and sizes[0]) or 0)
 
     from tidegate.local_engine.streaming import start
 
     outputs = {"out": tg.parquet(place.path / "out")}
-    start(flow.plan, place.session, {"s": batches}, outputs, place.path / "checkpoint", probe=look).await_termination()
+    start(flow.plan, place.session, {"s": batches}, outputs, place.path / "checkpoint", probe=probe).await_termination()
     assert max(spilled) > 10_000_000
     assert place.rows() == [
         (0, 7, 1),

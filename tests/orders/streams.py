@@ -17,9 +17,9 @@ from tests.local_engine import steps as local_steps
 from tests.local_engine.engine import rows_of
 from tests.spark import steps as spark_steps
 from tidegate.engine.frontiers import of_user, shown
-from tidegate.local_engine.streaming.engine import Engine as LocalEngine
+from tidegate.local_engine.streaming.engine import LocalEngine
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.engine import Engine as SparkEngine
+from tidegate.spark.streaming.engine import SparkEngine
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.wire import python_rows
 from tidegate.testing.local import plain

@@ -18,8 +18,8 @@ from tests.orders.streams import answers, frontier, stepped
 from tidegate.cli import app
 from tidegate.engine.frontiers import of_user
 from tidegate.engine.storage.errors import FlowChanged
-from tidegate.flow.orders import Ordered, PackedCoordinates
-from tidegate.flow.orders.embed import embedded
+from tidegate.flow.orders import LexicographicCoordinates, Ordered
+from tidegate.flow.orders.on_points import plan_on_points
 from tidegate.flow.sqltypes import WIDE
 from tidegate.time import BOTTOM, TOP, EventTime, Int, Lexicographic, Nat
 
@@ -40,9 +40,9 @@ def totals(columns: str, order: Lexicographic = INTS, watermark: Any = MARKS) ->
     return flow
 
 
-def packed(*types: str) -> PackedCoordinates:
+def packed(*types: str) -> LexicographicCoordinates:
     """The numbers of times of columns of integer types."""
-    return PackedCoordinates(Ordered(tuple("abc"[: len(types)]), Lexicographic(*(Int() for _ in types)), types))
+    return LexicographicCoordinates(Ordered(tuple("abc"[: len(types)]), Lexicographic(*(Int() for _ in types)), types))
 
 
 @given(st.data(), st.sampled_from([("TINYINT", "INT"), ("INT", "INT"), ("TINYINT", "BIGINT", "SMALLINT")]))
@@ -70,7 +70,7 @@ def test_the_narrowest_type_that_holds_all_numbers_is_taken() -> None:
     """Numbers that are natural need half as many for each column."""
     naturals = Lexicographic(Nat(), Nat())
     found = [
-        embedded(totals(columns, order).plan)["s"].schema.times[0].type
+        plan_on_points(totals(columns, order).plan)["s"].schema.times[0].type
         for columns, order in [
             ("a SMALLINT, b INT", INTS),
             ("a INT, b INT", INTS),

@@ -9,7 +9,7 @@ from tests.flow.case import assert_same_rows
 from tests.flow.cases.ordered import left, right
 from tests.local_engine.engine import by_local
 from tidegate.flow.limits import limits
-from tidegate.flow.orders.embed import embedded
+from tidegate.flow.orders.on_points import plan_on_points
 from tidegate.time import Int, Poset, Sum
 
 LOOP: dict[str, Any] = {
@@ -26,7 +26,7 @@ def test_a_loop_takes_all_elements_of_a_large_order() -> None:
     order = Poset([(i, i + 1) for i in range(299)])
     source = flow.source("s", "t INT, k STRING, x INT", time=tg.ordered("t", order))
     flow.sink("out", source.iterate(**LOOP))
-    plan = embedded(flow.plan)
+    plan = plan_on_points(flow.plan)
     axes = plan["s"].schema.coordinates
     assert axes is not None
     assert all(n in limit for n, limit in zip(axes.encode(299), limits(plan)["s"], strict=True))

@@ -23,7 +23,7 @@ from tidegate.engine.storage.errors import FlowChanged
 from tidegate.flow.errors import BadInput
 from tidegate.flow.orders import Ordered
 from tidegate.flow.orders.coordinates import PosetCoordinates, SumCoordinates
-from tidegate.flow.orders.embed import embedded
+from tidegate.flow.orders.on_points import plan_on_points
 from tidegate.flow.orders.realizer import numbered
 from tidegate.spec import WM, ihist_op
 from tidegate.time import Inl, Inr, Int, Poset, Sum
@@ -218,7 +218,7 @@ def test_an_order_that_grows_changes_no_fingerprint() -> None:
     """State goes on under its old name; another kind of order has another."""
     order = Poset([("a", "b"), ("a", "c")])
     larger = Poset([("a", "b"), ("a", "c"), ("c", "d")])
-    plans = [embedded(histograms(o).plan) for o in (order, larger)]
+    plans = [plan_on_points(histograms(o).plan) for o in (order, larger)]
     prints = [plan.fingerprints() for plan in plans]
     assert prints[0] == prints[1]
     assert plans[0] != plans[1]

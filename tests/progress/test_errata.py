@@ -7,7 +7,7 @@ import pytest
 from tidegate.check.explore import explore
 from tidegate.check.mutants import MUTANTS
 from tidegate.progress import Enter, Graph, Leave, PropagationConf, Tracker
-from tidegate.progress.errors import NotPending
+from tidegate.progress.errors import Forbidden
 from tidegate.time import Antichain, Nat, Poset, Product, ZMultiset
 
 CHAIN = Graph(Nat(), {("a", "b"): 0})
@@ -115,7 +115,7 @@ def test_propagation_chooses_a_location_anew_in_each_step():
     conf = PropagationConf.init(CHAIN, {"a": {0: 1}})
     after = conf.propagate("a", 0)
     assert list(after.pending()) == [("b", 0)]
-    with pytest.raises(NotPending):
+    with pytest.raises(Forbidden, match="propagate: t ∈ work"):
         after.propagate("a", 0)
     assert list(conf.propagate_all().pending()) == []
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tidegate.check.graphs import graphs
 from tidegate.check.orders import times
-from tidegate.errors import TidegateError, WrongType
-from tidegate.progress import BadGraph, Enter, Graph, Leave, UnknownLocation
+from tidegate.errors import NotFound, TidegateError, WrongType
+from tidegate.progress import BadGraph, Enter, Graph, Leave
 from tidegate.time import Antichain, EventTime, Int, Lexicographic, Nat, NoSuchTime, Poset, Product, Sum, minimal
 
 PAIR = Product(Nat(), Nat())
@@ -255,15 +255,15 @@ def test_edges_need_summaries():
 
 def test_unknown_locations_are_refused():
     """An edge or a question that names a location without an order is refused, and what exists is listed."""
-    with pytest.raises(UnknownLocation, match="got 'b'"):
+    with pytest.raises(NotFound, match="got 'b'"):
         Graph({"a": Nat()}, {("a", "b"): 1})
     graph = Graph(Nat(), {}, locations="a")
     for ask in (graph.order, graph.successors, graph.predecessors, graph.path_summaries):
-        with pytest.raises(UnknownLocation, match="the graph has 'a'"):
+        with pytest.raises(NotFound, match="the graph has 'a'"):
             ask("c")
-    with pytest.raises(UnknownLocation):
+    with pytest.raises(NotFound):
         graph.path_summary("a", "c")
-    with pytest.raises(UnknownLocation):
+    with pytest.raises(NotFound):
         graph.could_result_in(("c", 0), ("a", 0))
 
 

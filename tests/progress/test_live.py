@@ -15,8 +15,8 @@ from tidegate.check.changes import Batch, batches
 from tidegate.check.graphs import flat_graphs, graphs
 from tidegate.check.nests import nests
 from tidegate.check.orders import orders, times
-from tidegate.errors import WrongType
-from tidegate.progress import Enter, Graph, Leave, NegativeCount, Progress, Propagation, UnknownLocation, layout, settle
+from tidegate.errors import NotFound, WrongType
+from tidegate.progress import Enter, Forbidden, Graph, Leave, Progress, Propagation, layout, settle
 from tidegate.time import BOTTOM, TOP, Antichain, EventTime, Frontier, Int, Nat, NotATime, Product, Sum, ZMultiset
 
 Held = Counter[tuple[Any, Any]]
@@ -238,14 +238,14 @@ def test_a_toggled_pointstamp_leaves_no_trace() -> None:
 # What is refused.
 
 REFUSED: list[tuple[Batch, type[Exception], str]] = [
-    ([("nowhere", 0, 1)], UnknownLocation, r"(?s)'nowhere'.*rule: .*locations of the graph.*time 0"),
+    ([("nowhere", 0, 1)], NotFound, r"(?s)'nowhere'.*time 0"),
     ([("in", 3, 0.5)], WrongType, "location 'in', time 3"),
     ([("in", 3, True)], WrongType, "location 'in', time 3"),
     ([("head", 3, 1)], NotATime, "location 'head'"),
     ([("in", -1, 1)], NotATime, "location 'in'"),
     ([("in", [3], 1)], NotATime, "location 'in'"),
-    ([("in", 3, -2)], NegativeCount, "location 'in', time 3"),
-    ([("out", 3, -1)], NegativeCount, "location 'out', time 3"),
+    ([("in", 3, -2)], Forbidden, r"(?s)rule: counts stay at least 0.*location 'in', time 3"),
+    ([("out", 3, -1)], Forbidden, r"(?s)rule: counts stay at least 0.*location 'out', time 3"),
 ]
 
 
@@ -284,10 +284,10 @@ def test_questions_about_what_is_not_there() -> None:
     """Frontiers and reasons at an unknown location, or at a time of another order, are refused by name."""
     progress = Progress(NESTED)
     for ask in (progress.frontier, progress.pointstamps):
-        with pytest.raises(UnknownLocation, match="'nowhere'"):
+        with pytest.raises(NotFound, match="'nowhere'"):
             ask("nowhere")
     for question in (progress.why, progress.complete):
-        with pytest.raises(UnknownLocation, match="'nowhere'"):
+        with pytest.raises(NotFound, match="'nowhere'"):
             question("nowhere", 3)
         with pytest.raises(NotATime, match="location 'head'"):
             question("head", 3)

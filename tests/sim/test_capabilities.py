@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from tidegate.errors import BadValue, NotFound
-from tidegate.progress import BadGraph
+from tidegate.progress import BadGraph, Forbidden
 from tidegate.sim import (
     BrokenFrontier,
     Capability,
     Dataflow,
-    DroppedCapability,
     Message,
     NotEnabled,
     Schedule,
@@ -95,8 +94,8 @@ def goes_back(held: Capability) -> None:
 
 
 MISUSES: list[tuple[Callable[[Capability], None], type[Exception], str]] = [
-    (uses_dropped, DroppedCapability, r"send with the capability for a\.out at 0"),
-    (drops_twice, DroppedCapability, r"drop with the capability for a\.out at 0"),
+    (uses_dropped, Forbidden, r"send with the capability for a\.out at 0"),
+    (drops_twice, Forbidden, r"drop with the capability for a\.out at 0"),
     (sends_below, BadValue, r"send with the capability for a\.out at 5"),
     (goes_back, BadValue, r"downgrade with the capability for a\.out at 5"),
 ]
@@ -121,7 +120,7 @@ def test_a_misused_capability_changes_nothing(
 @pytest.mark.parametrize("misuse", [uses_dropped, drops_twice])
 def test_a_dropped_capability_names_the_rule(misuse: Callable[[Capability], None]) -> None:
     """A use after the drop names the location, the time, the rule and the action."""
-    with pytest.raises(DroppedCapability) as caught:
+    with pytest.raises(Forbidden) as caught:
         simulation(misuse).replay(Schedule.parse("work 0 a"))
     message = str(caught.value)
     assert "rule: a capability is used only while it is held" in message
@@ -141,7 +140,7 @@ def test_a_copy_that_was_taken_back_is_of_no_use() -> None:
     with pytest.raises(BadValue):
         run.replay(Schedule.parse("work 0 a"))
     run.instances("a")[0].do = lambda held: made[0].send(1)
-    with pytest.raises(DroppedCapability):
+    with pytest.raises(Forbidden, match="got one that was dropped"):
         run.replay(Schedule.parse("work 0 a"))
 
 
@@ -215,7 +214,7 @@ def test_a_message_below_what_was_told_is_refused() -> None:
     """A message at a time that its operator was told is complete is an error that names the input and the frontier."""
     run = simulation(send_and_drop)
     run.replay(Schedule.parse("work 0 a; deliver 0>0"))
-    run._instances[0, "b"].told = {"in": Antichain(Nat(), [1])}
+    run._instances[0, "b"].known_frontiers = {"in": Antichain(Nat(), [1])}
     with pytest.raises(BrokenFrontier, match=r"below the frontier \{1\}, got one at 0"):
         run.replay(Schedule.parse("receive 0 b"))
 

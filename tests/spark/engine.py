@@ -18,13 +18,13 @@ Rows = dict[str, list[tuple[Any, ...]]]
 
 
 def by_spark(spark: SparkSession, flow: tg.Flow, inputs: Rows) -> list[tuple[Any, ...]]:
-    """Run a flow with one sink on bounded inputs, and answer the rows of the sink."""
+    """Run a flow with one sink on bounded inputs, and return the rows of the sink."""
     (sink,) = flow.plan.sinks
     return all_by_spark(spark, flow, inputs)[sink.name]
 
 
 def all_by_spark(spark: SparkSession, flow: tg.Flow, inputs: Rows) -> dict[str, list[tuple[Any, ...]]]:
-    """Run a flow on bounded inputs, and answer the rows of each sink."""
+    """Run a flow on bounded inputs, and return the rows of each sink."""
     plan = flow.plan
     frames = {o.id: frame(spark, o.schema, inputs[o.id]) for o in (*plan.sources, *plan.tables)}
     tables = flow.compute(spark, frames)

@@ -19,7 +19,7 @@ from tidegate.flow.values import sort_key
 from tidegate.flow.watermarks import Bounded, Punctuated
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.engine import SparkEngine
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.start import prepare
 from tidegate.spec import DT, WM
@@ -48,7 +48,7 @@ def run_steps(
     fold: bool = True,
     **options: Any,
 ) -> dict[str, list[tuple[Any, ...]]]:
-    """Run the engine on batches that are handed to it, and to the end; answer the rows of each sink.
+    """Run the engine on batches that are handed to it, and to the end; return the rows of each sink.
 
     This is the engine without Spark's query around it, which costs half a second a step. With ``restart``, each step
     is run by an engine that knows nothing but the checkpoint. ``partitions`` is asked in each step. With ``fold``,
@@ -69,7 +69,7 @@ def run_steps(
     return {sink.name: rows(tg.read(spark, str(directory / sink.name))) for sink in plan.sinks}
 
 
-def engine_in(spark: SparkSession, plan: Plan, tables: Rows, directory: Path, **options: Any) -> Engine:
+def engine_in(spark: SparkSession, plan: Plan, tables: Rows, directory: Path, **options: Any) -> SparkEngine:
     """An engine whose checkpoint and outputs are in a directory."""
     frames = {t.id: frame(spark, t.schema, tables[t.id]) for t in plan.tables}
     outputs = {sink.name: parquet(str(directory / sink.name)) for sink in plan.sinks}

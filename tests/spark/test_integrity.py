@@ -34,7 +34,7 @@ from tidegate.flow.errors import BadArgument
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import parts as parts_module
-from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.engine import SparkEngine
 from tidegate.spark.streaming.host import SparkHost
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.start import prepare
@@ -64,11 +64,11 @@ class Steps:
         flow.sink("out", rows.aggregate(by="k", n="count(*)"))
         self.plan = flow.plan
 
-    def engine(self, **options: Any) -> Engine:
+    def engine(self, **options: Any) -> SparkEngine:
         files = files_at(self.spark, str(self.path / "checkpoint"))
         return prepare(self.plan, self.spark, {}, {"out": self.output}, files, **options)
 
-    def run(self, *numbers: int, engine: Engine | None = None) -> None:
+    def run(self, *numbers: int, engine: SparkEngine | None = None) -> None:
         engine = engine or self.engine()
         runtime = spark_runtime(self.spark)
         for number in numbers:

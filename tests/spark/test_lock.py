@@ -58,7 +58,7 @@ def race(directory: Path, starters: int, lock: Callable[[Files], Lock] = Lock) -
     leave_dead(directory / "locks" / "7")
     files, start, won = Files(directory), Barrier(starters), []
 
-    def take() -> None:
+    def acquire() -> None:
         own = lock(files)
         start.wait()
         try:
@@ -67,7 +67,7 @@ def race(directory: Path, starters: int, lock: Callable[[Files], Lock] = Lock) -
             return
         won.append(own)
 
-    threads = [Thread(target=take) for _ in range(starters)]
+    threads = [Thread(target=acquire) for _ in range(starters)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -137,7 +137,7 @@ def test_a_lock_that_is_read_deleted_and_created_is_caught(tmp_path: Path) -> No
 class _Hasty(Lock):
     """A lock that does not look once more when it has created its number, which may have been deleted long ago."""
 
-    def _look_again(self) -> None:
+    def _check_still_newest(self) -> None:
         pass
 
 
@@ -445,9 +445,11 @@ def test_a_lock_that_can_not_be_read_is_no_proof_of_death(tmp_path: Path, name: 
     files, path = Files(tmp_path), tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(content)
-    with pytest.raises(CheckpointInUse, match=f"(?s)expected the holder of a lock in .*{name}.*hint: .*{name}") as said:
+    with pytest.raises(
+        CheckpointInUse, match=f"(?s)expected the holder of a lock in .*{name}.*hint: .*{name}"
+    ) as error:
         Lock(files).acquire()
-    assert "delete" not in said.value.hint
+    assert "delete" not in error.value.hint
     assert holder(files) == "another run"
     dated(path, 3600)
     lock = Lock(files)

@@ -34,7 +34,7 @@ from tidegate.spark import backend as backend_module
 from tidegate.spark.backend import SparkBackend
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.engine import SparkEngine
 from tidegate.spark.streaming.heartbeat import Heartbeat, delete_beats, heartbeat_of
 from tidegate.spark.streaming.sources import split_by_source, united
 
@@ -59,8 +59,8 @@ def moved(marks: Marks, of: Source, seen: dict[Any, Any], *beats: Beat) -> Marks
     """The marks after a step, which were in a commit meanwhile."""
     n = len(of.schema.time)
     greatest = {k: (g,) * n if isinstance(g, int) else g for k, g in seen.items()}
-    told = tuple(beat.line for beat in beats)
-    after = marks.after(of, Seen(rows=len(seen), partitions=tuple(greatest.items()), lines=told))
+    lines = tuple(beat.line for beat in beats)
+    after = marks.after(of, Seen(rows=len(seen), partitions=tuple(greatest.items()), lines=lines))
     return Marks.from_json(of, json.loads(json.dumps(after.to_json(of))))
 
 
@@ -98,16 +98,16 @@ def test_when_all_are_silent_the_furthest_promise_holds() -> None:
 
 
 def run_of(steps: list[tuple[dict[Any, int], int]], kind: type[Partitions]) -> str:
-    """Move through steps with a clock that jumps; answer what went wrong, or nothing."""
+    """Move through steps with a clock that jumps; return what went wrong, or an empty text."""
     of, at = source(ONE), 1_000_000
     marks = replace(Marks.start(of), memory=kind())
     silent: dict[Any, int] = {}
     for n, (seen, jump) in enumerate(steps):
         at += jump
         before = marks
-        told = (Beat(n, at).line,)
+        lines = (Beat(n, at).line,)
         greatest = tuple((k, (g,)) for k, g in seen.items())
-        marks = marks.after(of, Seen(rows=len(seen), partitions=greatest, lines=told))
+        marks = marks.after(of, Seen(rows=len(seen), partitions=greatest, lines=lines))
         silent = {k: 0 if k in seen else silent.get(k, 0) + 1 for k in {*silent, *seen}}
         if not all(map(before.frontier.reaches, marks.frontier)):
             return "the frontier went back"
@@ -135,14 +135,14 @@ class _Trusting(Partitions):
 
 
 def test_a_clock_that_is_trusted_is_caught() -> None:
-    """A jump ahead lets go what was heard a moment ago."""
+    """A jump of the clock releases a partition that had rows a moment ago."""
     found: list[str] = []
 
     @given(STEPS)
-    def look(steps: list[Any]) -> None:
+    def check_all(steps: list[Any]) -> None:
         found.append(run_of(steps, _Trusting))
 
-    look()
+    check_all()
     assert any("had not been silent" in text for text in found)
 
 
@@ -284,7 +284,7 @@ def test_a_run_lets_a_silent_partition_go_by_itself(place: Place) -> None:
     found.sink("out", read.aggregate(by="k", total="sum(x)"))
     place.feed.add((10, "a", 1), (3, "b", 2))
     run = place.start(found, trigger={"processingTime": "0 seconds"})
-    engine: Engine = run._engine
+    engine: SparkEngine = run._engine
     waited = 0
     while list(engine.marks["s"].frontier) != [8] and waited < 600:
         assert not run.await_termination(0.1)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 STEPS = st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=6)
 
 
-def told(steps: list[tuple[int, bool]]) -> list[Promise]:
+def promises_of(steps: list[tuple[int, bool]]) -> list[Promise]:
     """What the flow publishes."""
     return [
         Promise(step, sum(rows for rows, _ in steps[: step + 1]), ((step,),))
@@ -45,9 +45,9 @@ def told(steps: list[tuple[int, bool]]) -> list[Promise]:
 
 
 def followed(steps: list[tuple[int, bool]], rng: Any, kind: type[Following]) -> str:
-    """Read rows and promises in any order, in batches of any size; answer what went wrong, or nothing."""
+    """Read rows and promises in any order, in batches of any size; return what went wrong, or nothing."""
     events: list[int | Promise] = [step for step, (rows, _) in enumerate(steps) for _ in range(rows)]
-    events += told(steps)
+    events += promises_of(steps)
     rng.shuffle(events)
     here, read, applied = kind(), dict.fromkeys(range(len(steps)), 0), -1
     while events:
@@ -61,7 +61,7 @@ def followed(steps: list[tuple[int, bool]], rng: Any, kind: type[Following]) -> 
             applied = promise.step
             if any(read[step] < steps[step][0] for step in range(applied + 1)):
                 return f"the promise of step {applied} was applied ahead of its rows"
-    last = max((promise.step for promise in told(steps)), default=-1)
+    last = max((promise.step for promise in promises_of(steps)), default=-1)
     return "" if applied == last else f"the promise of step {last} was not applied"
 
 
@@ -74,24 +74,24 @@ def test_no_promise_is_applied_ahead_of_its_rows(steps: list[tuple[int, bool]], 
 class _AtOnce(Following):
     """A frontier is applied in the batch that it is read in."""
 
-    def after(self, read: Any, told: Any) -> Any:
-        found = max(told, key=lambda promise: promise.step, default=None)
+    def after(self, read: Any, promises: Any) -> Any:
+        found = max(promises, key=lambda promise: promise.step, default=None)
         return self, found
 
 
 class _NextBatch(Following):
     """A frontier is applied in the batch after the one that it is read in."""
 
-    def after(self, read: Any, told: Any) -> Any:
+    def after(self, read: Any, promises: Any) -> Any:
         ready = max(self.waiting, key=lambda promise: promise.step, default=None)
-        return _NextBatch(waiting=tuple(told)), ready
+        return _NextBatch(waiting=tuple(promises)), ready
 
 
 class _InAll(Following):
     """A frontier is applied when as many rows were read, of whichever steps."""
 
-    def after(self, read: Any, told: Any) -> Any:
-        rows, waiting = self.rows + sum(read.values()), (*self.waiting, *told)
+    def after(self, read: Any, promises: Any) -> Any:
+        rows, waiting = self.rows + sum(read.values()), (*self.waiting, *promises)
         ready = [promise for promise in waiting if promise.rows <= rows]
         left = tuple(promise for promise in waiting if promise not in ready)
         found = max(ready, key=lambda promise: promise.step, default=None)
@@ -104,10 +104,10 @@ def test_followers_that_do_not_wait_are_caught(mutant: type[Following]) -> None:
     found: list[str] = []
 
     @given(STEPS, st.randoms(use_true_random=False))
-    def look(steps: list[tuple[int, bool]], rng: Any) -> None:
+    def check_all(steps: list[tuple[int, bool]], rng: Any) -> None:
         found.append(followed(steps, rng, mutant))
 
-    look()
+    check_all()
     assert any("ahead of its rows" in text for text in found)
 
 
@@ -216,13 +216,13 @@ def test_the_last_rows_are_handed_over_however_long_it_takes(place: Place) -> No
     place.start(upstream(), trigger={"processingTime": "0 seconds"}).finish()
     path, found = str(place.path / "counts"), []
 
-    def take(rows: Any, step: int) -> None:
+    def deliver(rows: Any, step: int) -> None:
         # A job that outlasts more than one look of the run at whether all is complete.
         rows.rdd.coalesce(1).foreachPartition(lambda part: time.sleep(2.5))
         found.extend((step, *row) for row in rows.collect())
 
     rows = tg.read_stream(place.spark, path)
-    outputs = {"out": tg.foreach(take)}
+    outputs = {"out": tg.foreach(deliver)}
     run = downstream(path).start(place.spark, {"counts": rows}, outputs, str(place.path / "checkpoint2"))
     assert run.await_termination(120)
     assert run.status().state == "ended"
@@ -260,9 +260,9 @@ def behind(spark: SparkSession, directory: Path, probe: Any = lambda point, step
     script = [(rows[:2], ['{"step": 1, "rows": 3, "frontier": [[5]]}']), (rows[2:], [])]
     engine, number = engine_in(spark, plan, {}, directory, probe=probe), 0
     while number < len(script):
-        given, told = script[number]
+        given, promises = script[number]
         frame = spark.createDataFrame(given, struct_type([*source.schema.columns, Column("__step", "BIGINT")]))
-        signals = {"counts": spark.createDataFrame([(text,) for text in told], "value STRING")}
+        signals = {"counts": spark.createDataFrame([(text,) for text in promises], "value STRING")}
         try:
             engine.step(united(plan, spark_runtime(spark), {"counts": frame}, signals), number)
             number += 1

@@ -185,7 +185,7 @@ def test_a_sink_does_not_come_back_to_a_directory_that_it_left(place: Place) -> 
     place.feed.add((9, "b", 1), (20, "a", 1))
     place.run(counts(), outputs={"out": tg.parquet(place.path / "other")})
     assert place.rows("other") == [(9, "a", 1), (9, "b", 1)]
-    with pytest.raises(BadCheckpoint, match="has results of sink 'out' from before it wrote elsewhere"):
+    with pytest.raises(BadCheckpoint, match="has results that sink 'out' wrote before it got another directory"):
         place.start(counts())
 
 

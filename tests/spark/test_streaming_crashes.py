@@ -19,13 +19,13 @@ from tidegate.engine.steps import recovery
 from tidegate.engine.steps import step as step_module
 from tidegate.engine.steps.source_rows import observe
 from tidegate.engine.steps.step import POINTS
-from tidegate.engine.steps.work import Work
+from tidegate.engine.steps.work import StepWork
 from tidegate.engine.storage.errors import BadCheckpoint, CheckpointClosed, RunFailed, Superseded
 from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Bounded
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import engine as engine_module
-from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.engine import SparkEngine
 from tidegate.spark.streaming.sources import united
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def through(spark: SparkSession, directory: Path, probe: Any = lambda point, ste
     """Run to the end; after each death, a new engine is given the batch once more, as Spark would."""
     plan = flow()
 
-    def engine() -> Engine | None:
+    def engine() -> SparkEngine | None:
         try:
             return engine_in(spark, plan, {}, directory, probe=probe)
         except CheckpointClosed:
@@ -159,13 +159,13 @@ def _output_after_commit(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def _old_state(monkeypatch: pytest.MonkeyPatch) -> Any:
     """State of the wrong version: commits name the state of the first."""
-    real, made = Work.folded, []
+    real, made = StepWork.folded, []
 
-    def folded(self: Work, *given: Any) -> Any:
+    def folded(self: StepWork, *given: Any) -> Any:
         made.append(real(self, *given))
         return made[0] if made[-1] else made[-1]
 
-    monkeypatch.setattr(Work, "folded", folded)
+    monkeypatch.setattr(StepWork, "folded", folded)
 
 
 def _early_watermark(monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -194,14 +194,14 @@ def _publish_once(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def _again(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A batch that is committed already is run once more."""
-    real = Engine.step
+    real = SparkEngine.step
 
-    def step(self: Engine, batch: Any, number: int) -> None:
+    def step(self: SparkEngine, batch: Any, number: int) -> None:
         if self.last is not None and self.last.origin.batch == number:
             self.last = replace(self.last, origin=replace(self.last.origin, batch=number - 1))
         real(self, batch, number)
 
-    monkeypatch.setattr(Engine, "step", step)
+    monkeypatch.setattr(SparkEngine, "step", step)
     return Killer("after commit", 1)
 
 

@@ -42,7 +42,7 @@ def totals() -> Plan:
 
 
 def with_a_lost_executor(directory: Path, name: str) -> dict[str, Any]:
-    """Run a flow in a process with executors, one of which is killed; answer what that says."""
+    """Run a flow in a process with executors, one of which is killed; return what that says."""
     root = Path(__file__).parents[2]
     environment = os.environ | {"PYTHONPATH": f"{root / 'src'}:{root}", "SPARK_LOCAL_IP": "127.0.0.1"}
     command = [sys.executable, "-m", "tests.spark.executors", str(directory), name]

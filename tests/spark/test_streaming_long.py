@@ -16,7 +16,7 @@ from tests.spark.place import Place
 from tests.spark.steps import engine_in
 
 import tidegate as tg
-from tidegate.engine.steps.work import Work
+from tidegate.engine.steps.work import StepWork
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.sources import united
@@ -24,7 +24,7 @@ from tidegate.spark.streaming.sources import united
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tidegate.spark.streaming.engine import Engine
+    from tidegate.spark.streaming.engine import SparkEngine
 
 pytestmark = pytest.mark.spark
 
@@ -46,7 +46,7 @@ def flow(*sinks: str) -> Plan:
     return found.plan
 
 
-def feed(spark: SparkSession, plan: Plan, engine: Engine, step: int) -> None:
+def feed(spark: SparkSession, plan: Plan, engine: SparkEngine, step: int) -> None:
     """Run one step: ten rows for each of two units of time, some of them two units back."""
     rows: list[tuple[Any, ...]] = [(step * 2 - i % 3, "ab"[i % 2], i) for i in range(20)]
     batch = united(plan, spark_runtime(spark), {"s": frame(spark, plan.sources[0].schema, rows)})
@@ -54,7 +54,7 @@ def feed(spark: SparkSession, plan: Plan, engine: Engine, step: int) -> None:
 
 
 def test_a_step_takes_three_jobs(spark: SparkSession, tmp_path: Path) -> None:
-    """With one operator that has state: one to look at the rows, one for its state, one for its output.
+    """With one operator that has state: one to note_metrics at the rows, one for its state, one for its output.
 
     Every fourth step at most writes a new base as well.
     """
@@ -157,12 +157,12 @@ def grown(place: Place, flow: tg.Flow, steps: int, since: int) -> dict[str, tupl
     runs: list[tg.Run] = []
     started = Event()
 
-    def look(metrics: Any) -> None:
+    def note_metrics(metrics: Any) -> None:
         started.wait(60)
         if metrics["step"] >= since and metrics["step"] % 4 == 0:
             found.append(held(runs[0], place.path / "checkpoint"))
 
-    runs.append(place.start(flow, metrics=look))
+    runs.append(place.start(flow, metrics=note_metrics))
     started.set()
     runs[0].await_termination()
     quarter = len(found) // 4
@@ -189,12 +189,12 @@ def test_a_long_run_holds_no_more_than_a_short_one(place: Place, monkeypatch: py
     assert grown(place, both(), 120, since=40) == {}
     assert len(list((place.path / "checkpoint" / "commits").iterdir())) <= 101
     kept: list[Any] = []
-    real = Work.release
+    real = StepWork.release
 
-    def leaking(self: Work) -> None:
+    def leaking(self: StepWork) -> None:
         kept.extend(self.rows.values())
         real(self)
 
-    monkeypatch.setattr(Work, "release", leaking)
+    monkeypatch.setattr(StepWork, "release", leaking)
     (place.path / "leaking").mkdir()
     assert "references" in grown(Place(place.spark, place.path / "leaking"), both(), 60, since=20)

@@ -71,7 +71,7 @@ def test_a_function_may_take_the_metrics_and_its_mistakes_do_not_undo_a_step(
     flow.sink("days", days)
     given: list[Any] = []
 
-    def take(metrics: Any) -> None:
+    def note_metrics(metrics: Any) -> None:
         given.append(metrics)
         raise OSError("the disk is full")
 
@@ -80,7 +80,7 @@ def test_a_function_may_take_the_metrics_and_its_mistakes_do_not_undo_a_step(
     place.spark.sql("SELECT DATE '2026-01-02' AS day").write.parquet(str(instants))
     stream = place.spark.readStream.schema("day DATE").parquet(str(instants))
     with caplog.at_level(logging.WARNING, "tidegate"):
-        run = place.run(flow, inputs={"d": stream}, metrics=take)
+        run = place.run(flow, inputs={"d": stream}, metrics=note_metrics)
     assert run.status().state == "ended"
     assert [metrics["step"] for metrics in given] == [0, 1]
     assert given[0]["frontiers"]["d"] == "2026-01-01"

@@ -22,7 +22,7 @@ import tidegate as tg
 from tidegate.engine.keepers.keeper import WaitingRows
 from tidegate.engine.keepers.windows import RowsInWindows
 from tidegate.engine.lowering import panes
-from tidegate.engine.steps.work import Work
+from tidegate.engine.steps.work import StepWork
 from tidegate.engine.storage.errors import PickleRefused
 from tidegate.engine.storage.state import Part, State
 from tidegate.flow.plan import Plan
@@ -33,7 +33,7 @@ from tidegate.spec import DT, Operator
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tidegate.spark.streaming.engine import Engine
+    from tidegate.spark.streaming.engine import SparkEngine
 
 pytestmark = pytest.mark.spark
 
@@ -127,13 +127,13 @@ def small_windows() -> tuple[tg.Flow, list[tuple[Any, ...]]]:
 def test_a_part_that_is_counted_twice_is_found(spark: SparkSession, tmp_path: Path) -> None:
     """The comparison can fail: with a fold that keeps what it has folded, sums are too large."""
 
-    def folded(work: Work, id_: str, port: int, at: Any) -> State:
+    def folded(work: StepWork, id_: str, port: int, at: Any) -> State:
         return State((*work.states[id_][port].parts[:1], *true_fold(work, id_, port, at).parts))
 
     flow, rows = small_windows()
     both(spark, flow, rows, tmp_path / "true")
-    true_fold = Work._folded
-    with patch.object(Work, "_folded", folded), pytest.raises(AssertionError):
+    true_fold = StepWork._folded
+    with patch.object(StepWork, "_folded", folded), pytest.raises(AssertionError):
         both(spark, flow, rows, tmp_path / "mutant")
 
 
@@ -187,17 +187,17 @@ class Total(Operator[Any, Any]):
         return [] if self.last is None else [DT(10_000, {"y": self.total})]
 
 
-class Told(Total):
+class TotalWithState(Total):
     """The same, which tells what it knows."""
 
     def state(self) -> Any:
         return (self.total, {"last": self.last})
 
-    def resume(self, state: Any) -> Told:
-        return Told(state[0], state[1]["last"])
+    def resume(self, state: Any) -> TotalWithState:
+        return TotalWithState(state[0], state[1]["last"])
 
 
-class Batched(Told):
+class Batched(TotalWithState):
     """The same on all rows of a key at once."""
 
     def apply_batch(self, rows: pa.Table) -> tuple[Batched, pa.Table]:
@@ -209,7 +209,7 @@ class Batched(Told):
         return Batched(state[0], state[1]["last"])
 
 
-class Wrong(Told):
+class Wrong(TotalWithState):
     """A mutant that forgets."""
 
     def resume(self, state: Any) -> Wrong:
@@ -230,7 +230,7 @@ ROWS = [(i // 3 - i % 4, ["a", "b", None][i % 7 % 3], i if i % 5 else None) for 
 @pytest.mark.parametrize(
     ("operator", "allow_pickle", "kept"),
     [
-        pytest.param(Told(), False, "values", marks=pytest.mark.slow),
+        pytest.param(TotalWithState(), False, "values", marks=pytest.mark.slow),
         (Batched(), False, "values"),
         pytest.param(Total(), True, "pickles", marks=pytest.mark.slow),
         pytest.param(Total(), False, "rows", marks=pytest.mark.slow),
@@ -249,7 +249,7 @@ def test_an_operator_has_its_say_at_the_end_without_rows(spark: SparkSession, tm
     """What copies answer at their exit comes out, also if all rows were answered before, and none are held."""
     flow = tg.Flow("totals")
     stream = flow.source("s", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(0))
-    flow.sink("out", stream.where("x > 0").process(Told(), by="k", schema="y INT"))
+    flow.sink("out", stream.where("x > 0").process(TotalWithState(), by="k", schema="y INT"))
     cuts = [{"s": [(1, "a", 5)]}, {"s": [(9, "a", -1)]}]
     got = run_steps(spark, flow.plan, cuts, {}, tmp_path)
     assert_same_rows(got["out"], all_by_spark(spark, flow, {"s": cuts[0]["s"] + cuts[1]["s"]})["out"])
@@ -262,7 +262,7 @@ def test_an_operator_that_forgets_is_found(spark: SparkSession, tmp_path: Path) 
         both(spark, totals(Wrong()), ROWS, tmp_path)
 
 
-def feed(spark: SparkSession, plan: Plan, engine: Engine, step: int, rows: list[tuple[Any, ...]]) -> None:
+def feed(spark: SparkSession, plan: Plan, engine: SparkEngine, step: int, rows: list[tuple[Any, ...]]) -> None:
     batch = united(plan, spark_runtime(spark), {"s": frame(spark, plan.sources[0].schema, rows)})
     engine.step(batch, step)
 
@@ -297,7 +297,7 @@ def test_a_small_step_leaves_large_state_alone(spark: SparkSession, tmp_path: Pa
     ]
 
 
-def parts_of(engine: Engine) -> list[Part]:
+def parts_of(engine: SparkEngine) -> list[Part]:
     assert engine.last is not None
     return [part for states in engine.last.state.values() for state in states for part in state.parts]
 

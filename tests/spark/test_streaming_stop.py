@@ -149,7 +149,7 @@ def test_a_query_that_ends_by_itself_can_be_finished(place: Place) -> None:
 
 
 def stopped_eight_times(directory: Path, *arguments: str) -> tuple[dict[str, Any], str]:
-    """Run `tests.spark.stops` in a process of its own; answer what it says, and what was printed while it stopped."""
+    """Run `tests.spark.stops` in a process of its own; return what it says, and what was printed while it stopped."""
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "SPARK_LOCAL_IP": "127.0.0.1"}
     command = [sys.executable, "-m", "tests.spark.stops", str(directory), *arguments]
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)

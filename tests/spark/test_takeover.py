@@ -25,7 +25,7 @@ from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Lock
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.engine import SparkEngine
 from tidegate.spark.streaming.sources import united
 
 if TYPE_CHECKING:
@@ -73,14 +73,14 @@ class Runs:
         self._locks.append(found)
         return found
 
-    def start(self, lock: Lock, probe: Callable[[str, int], None] = lambda point, step: None) -> Engine | None:
+    def start(self, lock: Lock, probe: Callable[[str, int], None] = lambda point, step: None) -> SparkEngine | None:
         """An engine on the checkpoint; None if all is complete."""
         try:
             return engine_in(self.spark, flow(), {}, self.directory, lock=lock, probe=probe)
         except CheckpointClosed:
             return None
 
-    def go_on(self, engine: Engine | None, *, until: int = len(CUTS), ended: bool = True) -> None:
+    def go_on(self, engine: SparkEngine | None, *, until: int = len(CUTS), ended: bool = True) -> None:
         """Run the steps that are due, and the end of the input."""
         if engine is None:
             return
@@ -90,7 +90,7 @@ class Runs:
         if ended:
             engine.finish()
 
-    def step(self, engine: Engine, number: int) -> None:
+    def step(self, engine: SparkEngine, number: int) -> None:
         plan = engine.flow
         batch = frame(self.spark, plan.sources[0].schema, CUTS[number]["s"])
         engine.step(united(plan, spark_runtime(self.spark), {"s": batch}), number)
@@ -126,12 +126,12 @@ def runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def take_over(runs: Runs, point: str, *, whole: bool) -> BaseException | None:
-    """Let a run come to a point of step 1, and another replace it there; answer what the first one failed with.
+    """Let a run come to a point of step 1, and another replace it there; return what the first one failed with.
 
     While the first one stands still, the second recovers and, if ``whole``, runs to the end; else it goes on when the
     first one has stopped.
     """
-    second: list[Engine | None] = []
+    second: list[SparkEngine | None] = []
 
     def probe(at: str, step: int) -> None:
         if (at, step) == (point, 1) and not second:
@@ -191,7 +191,7 @@ def recover_late(runs: Runs, point: str) -> None:
     lock = runs.lock()
     runs.go_on(runs.start(lock), until=1, ended=False)
     lock.release()
-    second: list[Engine | None] = []
+    second: list[SparkEngine | None] = []
 
     def probe(at: str, step: int) -> None:
         if at == point and not second:
@@ -213,14 +213,14 @@ def _late_fence(monkeypatch: pytest.MonkeyPatch) -> None:
     late: list[Any] = []
     real = lock_module.write_fence
     monkeypatch.setattr(lock_module, "write_fence", lambda *given: late.append(given))
-    step = Engine.run_batch
+    step = SparkEngine.run_batch
 
-    def run(self: Engine, *given: Any, **options: Any) -> None:
+    def run(self: SparkEngine, *given: Any, **options: Any) -> None:
         while late and late[0][1] == self._token:
             real(*late.pop(0))
         step(self, *given, **options)
 
-    monkeypatch.setattr(Engine, "run_batch", run)
+    monkeypatch.setattr(SparkEngine, "run_batch", run)
 
 
 @pytest.mark.parametrize("mutant", [_no_fence, _late_fence])

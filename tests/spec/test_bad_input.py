@@ -135,7 +135,7 @@ def test_an_operator_whose_apply_answers_the_wrong_shape(answer):
     assert f"expected (operator, list of outputs) from apply, got {answer!r}" in text
     assert "operator Answers" in text
     assert "event 0 of the stream (counted from 0): DT(0, 'a')" in text
-    assert "hint: answer a pair" in text
+    assert "hint: return a pair" in text
 
 
 def test_a_watermark_as_data():

@@ -17,7 +17,7 @@ from tidegate.engine.storage.state import State
 from tidegate.local_engine.streaming.feeds.by_hand import ManualFeed
 from tidegate.spec import WM
 from tidegate.testing.cuts import check_cuts
-from tidegate.testing.engines import Given, Setting
+from tidegate.testing.engines import Setting, SourceInput
 from tidegate.testing.recording import Asked, Restarted, Stepped, recorded
 from tidegate.testing.variations import varied
 
@@ -63,10 +63,10 @@ def test_variations_keep_what_is_late() -> None:
     setting = Setting(counts().plan, {}, {}, declared=False, now=None)  # type: ignore[arg-type]
     rows = [{"t": t, "k": str(i)} for i, t in enumerate((1, 2, 1, 3, 1, 4, 2, 5))]
     plain = [
-        Stepped({"s": Given(tuple(rows[:4]), (1,))}),
-        Stepped({"s": Given(tuple(rows[4:6]), (3,))}),
+        Stepped({"s": SourceInput(tuple(rows[:4]), (1,))}),
+        Stepped({"s": SourceInput(tuple(rows[4:6]), (3,))}),
         Asked("rows", "out", []),
-        Stepped({"s": Given(tuple(rows[6:]))}),
+        Stepped({"s": SourceInput(tuple(rows[6:]))}),
     ]
     many, seen = random.Random(1), set()
     for _ in range(40):
@@ -90,7 +90,7 @@ def test_variations_keep_what_is_late() -> None:
 def test_a_seed_gives_the_same_variations() -> None:
     """So a failure can be repeated."""
     setting = Setting(counts().plan, {}, {}, declared=False, now=None)  # type: ignore[arg-type]
-    plain = [Stepped({"s": Given(tuple({"t": t, "k": "a"} for t in range(9)), (4,))})]
+    plain = [Stepped({"s": SourceInput(tuple({"t": t, "k": "a"} for t in range(9)), (4,))})]
     one, same, other = (varied(setting, plain, random.Random(seed)) for seed in (5, 5, 6))
     assert one == same != other
 

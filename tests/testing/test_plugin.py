@@ -89,7 +89,7 @@ def test_engines_are_chosen_by_an_option_or_a_setting(tmp_path: Path) -> None:
     assert "test_good[local-bounded]" in said
     assert "ask after test.finish()" in said
     assert "got 'sparc'" in said
-    assert "did you mean 'spark'?" in said
+    assert "did you mean spark?" in said
 
 
 def test_where_it_is_not_used_it_costs_nothing(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from tidegate.progress import ClocksConf, ExchangeConf, PropagationConf, TrackerConf
-from tidegate.progress.errors import NotJustified
+from tidegate.progress.errors import Forbidden
 from tidegate.progress.graph import Location
 from tidegate.progress.support import supp
 from tidegate.progress.table import DefaultTable
@@ -42,19 +42,41 @@ __all__ = [
     "TellsOthersOnly",
 ]
 
-AnyConf = TypeVar("AnyConf", bound=ClocksConf | ExchangeConf)
+#: A protocol by which workers exchange updates.
+Exchanging = TypeVar("Exchanging", bound=ClocksConf | ExchangeConf)
 Conf = TypeVar("Conf", bound=ClocksConf | ExchangeConf | PropagationConf | TrackerConf)
+
+
+def _variant(protocol: type[Conf], name: str, **methods: Any) -> type[Conf]:
+    """Return a protocol with other methods of these names."""
+    # If the protocol has no method of that name, the mutant would not differ from the original.
+    assert all(callable(getattr(protocol, method)) for method in methods)
+    return type(f"{protocol.__name__} {name}", (protocol,), {"__slots__": (), **methods})
 
 
 def _without(protocol: type[Conf], guard: str) -> type[Conf]:
     """Return a protocol in which one guard allows everything."""
+    return _variant(protocol, f"without {guard}", **{guard: lambda *_: None})
 
-    def allow(*_: Any) -> None:
-        """Allow everything."""
 
-    # If the protocol has no guard of that name, the mutant would not differ from the original.
-    assert callable(getattr(protocol, guard))
-    return type(f"{protocol.__name__} without {guard}", (protocol,), {"__slots__": (), guard: allow})
+def _newest_first(protocol: type[Exchanging]) -> type[Exchanging]:
+    """Return a protocol in which a worker receives the newest update of a queue, not the oldest."""
+    oldest_first: Any = protocol.recv_upd
+
+    def recv_upd(conf: Exchanging, w: Worker, v: Worker) -> Exchanging:
+        received: Exchanging = oldest_first(replace(conf, msg=_reversed(conf.msg, w, v)), w, v)
+        return replace(received, msg=_reversed(received.msg, w, v))
+
+    return _variant(protocol, "newest first", recv_upd=recv_upd)
+
+
+def _reversed(msg: Queues, w: Worker, v: Worker) -> Queues:
+    return msg.set((w, v), msg[w, v][::-1])
+
+
+def _every_change(_conf: PropagationConf, _l: Location, before: Changes, after: Changes) -> Changes:
+    """Return the whole change, in the place of what it does to a frontier."""
+    return after - before
 
 
 # Clocks.
@@ -81,14 +103,8 @@ class TellsOthersOnly(ClocksConf):
         return replace(sent, msg=sent.msg.set((w, w), self.msg[w, w]))
 
 
-class ReceivesNewestFirst(ClocksConf):
-    """`recv_upd` from the wrong end of the queue."""
-
-    __slots__ = ()
-
-    def recv_upd(self, w: Worker, v: Worker) -> Self:
-        """Turn the queue round."""
-        return _turned(ClocksConf.recv_upd(replace(self, msg=_turn(self.msg, w, v)), w, v), w, v)
+#: `recv_upd` from the wrong end of the queue.
+ReceivesNewestFirst = _newest_first(ClocksConf)
 
 
 # Exchange.
@@ -129,7 +145,7 @@ class KeepsBackAsManyAsHeld(ExchangeConf):
         for p, n in rest.items():
             below = any(m > 0 and self.order.lt(q, p) for q, m in held.items())
             if n > 0 and not (supp(self.order, rest, p) or below or n <= held[p]):
-                raise NotJustified("send_upd: justified", f"{p!r} is not justified")
+                raise Forbidden("send_upd: justified", f"{p!r} is not justified")
 
 
 class KeepsBackUnlessSupportedByOthers(ExchangeConf):
@@ -148,14 +164,8 @@ ExchangesNothing = _without(ExchangeConf, "guard_sends")
 ReceivesWhatWasNotSent = _without(ExchangeConf, "guard_sent")
 
 
-class ExchangesNewestFirst(ExchangeConf):
-    """`recv_upd` from the wrong end of the queue."""
-
-    __slots__ = ()
-
-    def recv_upd(self, w: Worker, v: Worker) -> Self:
-        """Turn the queue round."""
-        return _turned(ExchangeConf.recv_upd(replace(self, msg=_turn(self.msg, w, v)), w, v), w, v)
+#: `recv_upd` from the wrong end of the queue.
+ExchangesNewestFirst = _newest_first(ExchangeConf)
 
 
 # Propagation.
@@ -181,24 +191,10 @@ class PropagatesLeastOfEachLocation(PropagationConf):
         return m == l and self.graph.order(l).lt(u, t)
 
 
-class ListsEveryChange(PropagationConf):
-    """`change_multiplicity` that puts the change on the worklist instead of what it does to the frontier."""
-
-    __slots__ = ()
-
-    def filter_pts(self, l: Location, before: Changes, after: Changes) -> Changes:  # noqa: ARG002
-        """Let everything through."""
-        return after - before
-
-
-class PassesOnEveryChange(PropagationConf):
-    """`propagate` that passes on the change to imp instead of what it does to the frontier."""
-
-    __slots__ = ()
-
-    def filter_imp(self, l: Location, before: Changes, after: Changes) -> Changes:  # noqa: ARG002
-        """Let everything through."""
-        return after - before
+#: `change_multiplicity` that puts the whole change on the worklist, not only what it does to the frontier.
+ListsEveryChange = _variant(PropagationConf, "lists every change", filter_pts=_every_change)
+#: `propagate` that passes on the whole change to imp, not only what it does to the frontier.
+PassesOnEveryChange = _variant(PropagationConf, "passes on every change", filter_imp=_every_change)
 
 
 # The combination.
@@ -214,16 +210,8 @@ class StopsEarly(TrackerConf):
     __slots__ = ()
 
     def propagate(self, w: Worker) -> Self:
-        """Take a single step."""
+        """Propagate one time only."""
         prop = self.of(w)
         p = prop.next_pending()
         stepped = prop if p is None else prop.propagate(*p)
         return replace(self, prop=self._with(w, stepped), init=self.init | {w})
-
-
-def _turn(msg: Queues, w: Worker, v: Worker) -> Queues:
-    return msg.set((w, v), msg[w, v][::-1])
-
-
-def _turned(conf: AnyConf, w: Worker, v: Worker) -> AnyConf:
-    return replace(conf, msg=_turn(conf.msg, w, v))

@@ -16,7 +16,7 @@ from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.schema import Schema
 from tidegate.spec import DT, Event, Operator, batch_op, ihist_op, ihist_paths_op
 
-__all__ = ["GREATEST", "OPERATORS", "TIMES", "Drawing", "ToldVisits", "Totals", "Visits", "other_side"]
+__all__ = ["GREATEST", "OPERATORS", "TIMES", "Drawing", "Totals", "Visits", "VisitsWithState", "other_side"]
 
 #: Kinds of time: the declaration of the time columns, and for each how a small number becomes a value and a span.
 TIMES: dict[str, tuple[tuple[str, ...], tuple[Callable[[int], Any], ...], tuple[Callable[[int], Any], ...]]] = {
@@ -69,13 +69,13 @@ class Visits(Operator[Event, Event]):
         return [DT(self.last + self.after, {"n": -self.rows})]
 
 
-class ToldVisits(Visits):
+class VisitsWithState(Visits):
     """The same operator with `state` and `resume`."""
 
     def state(self) -> Any:
         return [self.rows, self.last]
 
-    def resume(self, state: Any) -> ToldVisits:
+    def resume(self, state: Any) -> VisitsWithState:
         return replace(self, rows=state[0], last=state[1])
 
 
@@ -365,7 +365,7 @@ def _process(b: Drawing, s: Stream, _: list[Stream]) -> Stream:
         return s.process(operator, by=by, schema="n INT")
     n = b.number(1, 4)
     after = {"INT": n - 1, "DATE": timedelta(days=n - 1), "TIMESTAMP": timedelta(minutes=n, microseconds=-1)}[b.time]
-    return s.process(b.one(Visits, ToldVisits)(after), by=by, schema="n INT", forget=b.span(n))
+    return s.process(b.one(Visits, VisitsWithState)(after), by=by, schema="n INT", forget=b.span(n))
 
 
 def _summed(histogram: Any) -> dict[str, int]:

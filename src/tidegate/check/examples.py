@@ -11,7 +11,7 @@ Each is a file in ``check/dataflows``, most in the shape of an example that come
 - ``frontiers``: those of all locations in the beginning;
 - ``trace``: what happens, step by step. In a step one ``worker`` lets one operator ``receive`` a message that was sent
 to it, ``take`` capabilities, ``send`` messages (receiver, input and time) and ``drop`` capabilities. ``then`` are the
-frontiers that change because of it, once everybody has heard of it. Those that are not named stay.
+frontiers that change because of it, once all workers know of it. Those that are not named stay.
 """
 
 from __future__ import annotations

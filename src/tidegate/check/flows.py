@@ -6,17 +6,31 @@ so that results can be compared exactly. Inputs are monotone: no row is late.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
 
-from tidegate.check.drawn_operators import GREATEST, OPERATORS, TIMES, Drawing, ToldVisits, Totals, Visits
-from tidegate.flow import Flow
+from tidegate.check.drawn_operators import GREATEST, OPERATORS, TIMES, Drawing, Totals, Visits, VisitsWithState
+from tidegate.flow import Flow, Stream
 from tidegate.spec import DT, WM, Event
 from tidegate.time import TOP
 
-__all__ = ["OPERATORS", "TIMES", "DrawnFlow", "ToldVisits", "Totals", "Visits", "flows", "inputs"]
+__all__ = [
+    "INTEGERS",
+    "KEYS",
+    "OPERATORS",
+    "TIMES",
+    "DrawnFlow",
+    "Totals",
+    "Visits",
+    "VisitsWithState",
+    "add_operators",
+    "flows",
+    "inputs",
+    "with_tables",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +66,36 @@ def flows(
     streams = [
         b.flow.source(f"s{i}", f"{declared}, k STRING, x INT", time=names) for i in range(draw(st.integers(1, 2)))
     ]
-    for _ in range(draw(st.integers(1, max_operators))):
+    add_operators(b, streams, only or tuple(OPERATORS), max_operators, lambda verb, s: OPERATORS[verb](b, s, streams))
+    given = {source.id: draw(inputs(b.time, watermarks=watermarks)) for source in b.flow.plan.sources}
+    return with_tables(b, given)
+
+
+def add_operators(
+    b: Drawing, streams: list[Stream], verbs: tuple[str, ...], most: int, build: Callable[[str, Stream], Stream]
+) -> None:
+    """Draw up to ``most`` operators, and the sink ``out`` after the last; ``build`` draws how an operator is used."""
+    for _ in range(b.draw(st.integers(1, most))):
         # The latest stream is used most often, so that flows grow long as well as wide.
-        stream = draw(st.sampled_from([*streams, streams[-1], streams[-1]]))
-        verb = draw(st.sampled_from(only or tuple(OPERATORS)))
+        stream = b.draw(st.sampled_from([*streams, streams[-1], streams[-1]]))
+        verb = b.draw(st.sampled_from(verbs))
         b.steps.append(verb)
-        streams.append(OPERATORS[verb](b, stream, streams))
+        streams.append(build(verb, stream))
     b.flow.sink("out", streams[-1])
-    plan = b.flow.plan
-    given: dict[str, list[Any]] = {source.id: draw(inputs(b.time, watermarks=watermarks)) for source in plan.sources}
-    for table in plan.tables:
-        rows = st.fixed_dictionaries(
-            {n: _KEYS if n == table.schema.names[0] else _INTEGERS for n in table.schema.names}
-        )
-        given[table.id] = draw(st.lists(rows, max_size=4))
-    return DrawnFlow(b.flow, given, tuple(b.steps))
 
 
-_KEYS = st.sampled_from(["a", "b", None])
-_INTEGERS = st.one_of(st.integers(-3, 5), st.none())
+def with_tables(b: Drawing, given: Mapping[str, Sequence[Any]]) -> DrawnFlow:
+    """Return the drawn flow with the events of its sources, and draw the rows of its tables."""
+    found = {name: list(events) for name, events in given.items()}
+    for table in b.flow.plan.tables:
+        rows = st.fixed_dictionaries({n: KEYS if n == table.schema.names[0] else INTEGERS for n in table.schema.names})
+        found[table.id] = b.draw(st.lists(rows, max_size=4))
+    return DrawnFlow(b.flow, found, tuple(b.steps))
+
+
+#: The values of columns ``k`` and ``x``.
+KEYS = st.sampled_from(["a", "b", None])
+INTEGERS = st.one_of(st.integers(-3, 5), st.none())
 
 
 @st.composite
@@ -78,7 +103,7 @@ def inputs(draw: st.DrawFn, time: str, *, max_rows: int = 10, watermarks: bool =
     """Draw a monotone stream of rows with columns ``t`` (and ``u``), ``k`` and ``x``, of a kind of time of `TIMES`."""
     _, values, _ = TIMES[time]
     numbers = st.tuples(*(st.integers(0, GREATEST) for _ in values))
-    drawn = draw(st.lists(st.tuples(numbers, _KEYS, _INTEGERS), max_size=max_rows))
+    drawn = draw(st.lists(st.tuples(numbers, KEYS, INTEGERS), max_size=max_rows))
     marks = (
         draw(st.lists(st.tuples(st.integers(0, len(drawn)), numbers, st.integers(0, 3)), max_size=5))
         if watermarks

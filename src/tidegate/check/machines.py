@@ -44,7 +44,7 @@ def _held(example: Example, workers: int) -> dict[int, list[Point]]:
 
 
 class Single(Machine):
-    """One tracker for all workers, as in the engines: it is told of each step whole, and nothing is on its way."""
+    """One tracker for all workers, as in the engines: it gets the changes of a step together, without messages."""
 
     workers = 1
     scheduled = False
@@ -70,7 +70,7 @@ class Single(Machine):
 
 
 class Propagating(Machine):
-    """The local propagation of Figure 6 alone, on one worker that hears of everything at once.
+    """The local propagation of Figure 6 alone, on one worker that knows of every change at once.
 
     The schedule decides on the order in which the changes of a step are made, and which minimal time comes next.
     """
@@ -121,7 +121,7 @@ class Propagating(Machine):
 
 
 class Exchanging(Machine):
-    """Several workers, each with its own view, which hear from each other what changed."""
+    """Several workers, each with its own view, which send each other what changed."""
 
     def __init__(self, example: Example, workers: int, graph: Graph | None = None) -> None:
         self.workers = workers
@@ -137,23 +137,23 @@ class Exchanging(Machine):
 
     @abstractmethod
     def unsent(self, worker: int) -> Collection[Point]:
-        """Return the pointstamps whose changes a worker has not told."""
+        """Return the pointstamps whose changes a worker has not sent."""
 
     @abstractmethod
     def may_send(self, worker: int, some: Collection[Point]) -> bool:
-        """Whether the worker may tell of these, and keep the others back."""
+        """Whether the worker may send these changes, and keep the others back."""
 
     @abstractmethod
     def send(self, worker: int, some: Collection[Point]) -> None:
-        """Let a worker tell of these changes."""
+        """Let a worker send these changes."""
 
     @abstractmethod
     def updates(self) -> list[tuple[int, int]]:
-        """Return between whom there is an update on its way that can be heard."""
+        """Return the pairs of sender and receiver for which an update can be received now."""
 
     @abstractmethod
     def hear(self, sender: int, worker: int) -> None:
-        """Let a worker hear the oldest update of another."""
+        """Let a worker receive the oldest update of another."""
 
     @abstractmethod
     def unsettled(self, worker: int) -> bool:
@@ -278,7 +278,7 @@ class Fast(Exchanging):
         self.live.recv_upd(sender, worker)
 
     def unsettled(self, worker: int) -> bool:
-        return worker not in self.live.initialized or bool(self.live.heard[worker])
+        return worker not in self.live.initialized or bool(self.live.unpropagated[worker])
 
     def propagate(self, worker: int) -> None:
         self.live.propagate(worker)

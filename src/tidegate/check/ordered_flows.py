@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tidegate.check.drawn_operators import OPERATORS, Drawing, other_side
-from tidegate.check.flows import DrawnFlow
+from tidegate.check.flows import INTEGERS, KEYS, DrawnFlow, add_operators, with_tables
 from tidegate.check.orders import posets
 from tidegate.flow import Flow, Stream, ordered
 from tidegate.flow.orders import Ordered
@@ -107,27 +107,14 @@ def _flows(
 ) -> DrawnFlow:
     b = Drawing(draw, Flow("drawn"), "INT")
     streams = [b.flow.source(f"s{i}", f"{columns}, k STRING, x INT", time=time) for i in range(draw(st.integers(1, 2)))]
-    for _ in range(draw(st.integers(1, max_operators))):
-        stream = draw(st.sampled_from([*streams, streams[-1], streams[-1]]))
-        verb = draw(st.sampled_from(verbs))
-        b.steps.append(verb)
-        streams.append(_drawn(b, verb, stream, streams))
-    b.flow.sink("out", streams[-1])
-    plan = b.flow.plan
+    add_operators(b, streams, verbs, max_operators, lambda verb, stream: _drawn(b, verb, stream, streams))
     given: dict[str, list[Any]] = {}
-    for source in plan.sources:
+    for source in b.flow.plan.sources:
         assert source.schema.ordered is not None
         given[source.id] = draw(_events(source.schema.ordered, watermarks=watermarks))
-    for table in plan.tables:
-        rows = st.fixed_dictionaries(
-            {n: _KEYS if n == table.schema.names[0] else _INTEGERS for n in table.schema.names}
-        )
-        given[table.id] = draw(st.lists(rows, max_size=4))
-    return DrawnFlow(b.flow, given, tuple(b.steps))
+    return with_tables(b, given)
 
 
-_KEYS = st.sampled_from(["a", "b", None])
-_INTEGERS = st.one_of(st.integers(-3, 5), st.none())
 _SUMS = (Sum(Int(), Int()), Sum(Nat(), EventTime("day")))
 _TYPES = {
     _SUMS[0]: "STRUCT<side: STRING, value: INT>",
@@ -164,7 +151,7 @@ def _times(order: Poset | Sum | Lexicographic) -> st.SearchStrategy[Any]:
 def _events(draw: st.DrawFn, given: Ordered, *, watermarks: bool) -> list[Event]:
     """Draw rows with time columns, ``k`` and ``x``, and watermarks that no later row is at or below."""
     times = _times(given.order)
-    drawn = draw(st.lists(st.tuples(times, _KEYS, _INTEGERS), max_size=10))
+    drawn = draw(st.lists(st.tuples(times, KEYS, INTEGERS), max_size=10))
     bounds = times
     if isinstance(given.order, Lexicographic):
         # With every value of the last columns, too.

@@ -38,7 +38,7 @@ class Mismatch:
 
 
 class Machine(ABC):
-    """What can replay an example: workers that do steps, and actions that tell others of them."""
+    """What can replay an example: workers that do steps, and actions that inform other workers of them."""
 
     workers: int
     #: Whether there is something that a schedule could decide.
@@ -50,7 +50,7 @@ class Machine(ABC):
 
     @abstractmethod
     def actions(self) -> list[Any]:
-        """Return the actions that tell workers what happened; none if all workers know everything."""
+        """Return the actions that inform workers of what happened; none if all workers know everything."""
 
     @abstractmethod
     def act(self, action: Any, choose: Choose) -> str:
@@ -72,8 +72,8 @@ class Machine(ABC):
 def replay(example: Example, machine: Machine, choose: Choose | None = None, *, patience: int = 6) -> Mismatch | None:
     """Let a machine do what an example says; return the first difference from it, or None.
 
-    Without a schedule, all workers are told everything after each step. A schedule chooses up to ``patience`` actions
-    after each step, and everything is told at the end.
+    Without a schedule, all workers learn everything after each step. A schedule chooses up to ``patience`` actions
+    after each step, and they learn the rest at the end.
     """
     return _Replay(example, machine, choose).run(patience)
 
@@ -116,7 +116,7 @@ class _Replay:
         return None
 
     def _settled(self) -> Mismatch | None:
-        """Tell all workers everything; return a difference of their frontiers from those of the example, or None."""
+        """Inform all workers of everything; return how a frontier differs from that of the example, or None."""
         while actions := self.machine.actions():
             self.actions.append(self.machine.act(actions[0], _first))
             if (found := self._safe()) is not None:

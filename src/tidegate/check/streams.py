@@ -141,8 +141,8 @@ def lassos(
         cycle = _cover(order, [*prefix, *cycle])[len(prefix) :]
         ends = [e.t for e in owed(order, Lasso(prefix, cycle))]
         cycle = [*cycle, *(WM(t) for t in maximal(order, ends))]
-    turn = draw(_up_to(len(cycle) - 1))
-    return Lasso(prefix, cycle[turn:] + cycle[:turn])
+    shift = draw(_up_to(len(cycle) - 1))
+    return Lasso(prefix, cycle[shift:] + cycle[:shift])
 
 
 def buffers(

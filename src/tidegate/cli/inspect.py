@@ -19,6 +19,7 @@ from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.log import in_file_of
 from tidegate.engine.times import parse_time
 from tidegate.errors import TidegateError
+from tidegate.flow.spans import from_units
 from tidegate.live.checkpoint import Checkpoint, checkpoint_at, times_of_source
 from tidegate.live.progress import CommittedProgress
 from tidegate.printable import printable
@@ -38,7 +39,8 @@ def inspect(checkpoint: Directory) -> None:
     with in_file_of(found.files, commit):
         name = value_from_json(str, commit["flow"].get("name"), "the name of the flow")
         origin = origin_in(commit)
-        tables = [_sources(commit), *([_positions(commit, origin)] if origin.positions else []), _state(commit)]
+        positions = [_positions(commit, origin)] if origin.positions else []
+        tables = [_sources(commit), *positions, _state(commit, _operators_of_states(found))]
     engine = {"spark": "on Spark", "local": "on the local engine"}.get(origin.engine, "")
     say(f"flow {name}: step {commit['step']}, {engine}{ended}", console=console)
     console.print(*tables)
@@ -117,14 +119,29 @@ def _positions(commit: Mapping[str, Any], origin: Origin) -> Table:
     origins = value_from_json(Mapping[str, str], commit["flow"].get("origins"), "the sources of the flow")
     names = {input_: name for name, input_ in origins.items()}
     for input_, position in origin.positions.items():
-        at = ", ".join(f"{what} {value}" for what, value in (position["at"] or {}).items())
-        table.add_row(plain(names.get(input_, input_)), plain(position["kind"]), plain(at))
+        table.add_row(plain(names.get(input_, input_)), plain(position["kind"]), plain(_position(position["at"] or {})))
     return table
 
 
-def _state(commit: Mapping[str, Any]) -> Table:
+def _position(at: Mapping[str, Any]) -> str:
+    """Return a position as text: ticks are times, and the id of the output that is read is left out."""
+    shown = {what: from_units(n, "TIMESTAMP") if what == "tick" and isinstance(n, int) else n for what, n in at.items()}
+    return ", ".join(f"{what} {value}" for what, value in shown.items() if what != "owner")
+
+
+def _operators_of_states(found: Checkpoint) -> Mapping[str, str]:
+    """Return the id of the operator that each state belongs to, as far as the last run has written that down."""
+    try:
+        description = found.description()
+    except BadCheckpoint:
+        return {}
+    names: Mapping[str, str] = {} if description is None else description.whole["state"]
+    return names
+
+
+def _state(commit: Mapping[str, Any], operators: Mapping[str, str]) -> Table:
     table = Table("state", "input", "rows", "parts")
     for key, states in states_in(commit).items():
         for port, state in enumerate(states):
-            table.add_row(plain(key), str(port), f"{state.rows:,}", str(len(state.parts)))
+            table.add_row(plain(str(operators.get(key, key))), str(port), f"{state.rows:,}", str(len(state.parts)))
     return table

@@ -47,7 +47,7 @@ def _run_file(path: Path) -> dict[str, Any]:
     except TidegateError as error:
         raise error.at(_place(path, error)) from None
     except SyntaxError as error:
-        raise NotFound(f"{error.filename}, line {error.lineno}: {error.msg}", hint="it is no Python") from None
+        raise NotFound(f"{error.filename}, line {error.lineno}: {error.msg}", hint="this is not valid Python") from None
     except (Exception, SystemExit) as error:
         raise NotFound(
             f"expected a file that builds a flow, and it failed with {type(error).__name__}: {error}",

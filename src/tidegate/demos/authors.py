@@ -18,8 +18,9 @@ from rich.console import Console
 from rich.markup import escape
 
 import tidegate as tg
-from tidegate.demos.history import NoHistory, git_log, period, read_here, span
+from tidegate.demos.history import git_log, period, read_here, span
 from tidegate.demos.story import Story
+from tidegate.errors import NotFound
 from tidegate.spec.canvas import Canvas
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def touches(directory: Path) -> list[Touch]:
         elif line:
             files.append(line)
     if not found:
-        raise NoHistory(f"the repository at {directory} has no changes of files", hint="try one with a longer history")
+        raise NotFound(f"the repository at {directory} has no changes of files", hint="try one with a longer history")
     return found
 
 
@@ -140,7 +141,7 @@ def tell(
 
 
 def _parts(
-    story: Story, known: dict[datetime, dict[str, str]], busy: Counter[str], length: timedelta, said: int
+    story: Story, known: dict[datetime, dict[str, str]], busy: Counter[str], length: timedelta, answers: int
 ) -> None:
     story.chapter(
         "Components over time",
@@ -162,8 +163,8 @@ def _parts(
     story.table(["by the end of", *(f"{t:{form}}" for t in times)], rows)
     everything = sum(map(len, known.values()))
     story.surprise(
-        f"The loop said {said:,} things, each when it was new: a node that came, or one whose component became part of "
-        f"another. Saying everything in each of {len(known)} periods would have been {everything:,}."
+        f"The loop gave {answers:,} answers, each when it was new: a new node, or one whose component became part of "
+        f"another. All components in each of {len(known)} periods would have been {everything:,} answers."
     )
 
 

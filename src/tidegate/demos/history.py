@@ -19,13 +19,13 @@ from rich.console import Console
 
 import tidegate as tg
 from tidegate.demos.story import Story
-from tidegate.errors import TidegateError
+from tidegate.errors import NotFound
 from tidegate.ui import INK
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["GitCommit", "NoHistory", "commits", "git_log", "history_flow", "period", "read_here", "show", "span"]
+__all__ = ["GitCommit", "commits", "git_log", "history_flow", "period", "read_here", "show", "span"]
 
 T = TypeVar("T")
 
@@ -38,13 +38,9 @@ _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 NICE = (_HOUR / 6, _HOUR / 2, _HOUR, 3 * _HOUR, 12 * _HOUR, *(n * _DAY for n in (1, 7, 28, 91, 182, 364, 1820)))
 
 
-class NoHistory(TidegateError, LookupError):
-    """There is no history to look at."""
-
-
 @dataclass(frozen=True, slots=True)
 class GitCommit:
-    """A change: when it was written, when it came into the history, by whom, and what it says of itself."""
+    """A change: when it was written, when it came into the history, by whom, and its subject."""
 
     written: datetime
     committed: datetime
@@ -59,9 +55,9 @@ def git_log(directory: Path, *options: str) -> list[str]:
     try:
         run = subprocess.run(command, capture_output=True, check=False)
     except FileNotFoundError:
-        raise NoHistory("this demo needs git, which is not installed", hint="tidegate demo tides") from None
+        raise NotFound("this demo needs git, which is not installed", hint="tidegate demo tides") from None
     if run.returncode:
-        raise NoHistory(
+        raise NotFound(
             f"expected a directory inside of a git repository with a history, got {directory}",
             hint="change to a repository of yours and run it again: cd …; tidegate demo git",
         )
@@ -77,7 +73,7 @@ def commits(directory: Path) -> list[GitCommit]:
             written, committed = (datetime.fromtimestamp(int(part), UTC) for part in parts[:2])
             found.append(GitCommit(written, committed, *parts[2:]))
     if not found:
-        raise NoHistory(f"the repository at {directory} has no commits", hint="try one that has a longer history")
+        raise NotFound(f"the repository at {directory} has no commits", hint="try one that has a longer history")
     return found
 
 
@@ -106,7 +102,7 @@ def read_here(console: Console, read: Callable[[Path], T]) -> T:
     """Read the history of the repository in the current directory; if there is none, say so and stop."""
     try:
         return read(Path.cwd())
-    except NoHistory as error:
+    except NotFound as error:
         console.print(str(error), style="red", markup=False, soft_wrap=True)
         raise SystemExit(1) from None
 

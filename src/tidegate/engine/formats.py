@@ -58,7 +58,7 @@ def checked_input(name: str, path: str) -> str:
         raise BadInput(f"expected a file or directory for {name!r}, got {path}, which is not there")
     if Path(path).is_dir() and not any(map(_is_data, Path(path).rglob("*"))):
         raise BadInput(
-            f"expected files for {name!r} in {path}, got none", hint="names with . or _ first are overlooked"
+            f"expected files for {name!r} in {path}, got none", hint="files whose names begin with . or _ are ignored"
         )
     return input_format(path)
 

@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from tidegate.engine.relation import Relation
 from tidegate.engine.units import from_units
-from tidegate.flow.errors import BadInput, BadTime, did_you_mean, nearest
+from tidegate.flow.errors import BadInput, BadTime
 from tidegate.flow.expressions import Expression
 from tidegate.flow.limits import OUT_OF_RANGE, Limit
 from tidegate.flow.orders import NOT_IN_ORDER
-from tidegate.flow.plan import Plan, Source, Table
+from tidegate.flow.plan import Source, Table
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import literal, quoted
 from tidegate.flow.watermarks import Punctuated
 
-__all__ = ["STEP", "check_columns", "check_names", "on_points", "reason_of", "untimed", "with_time", "without_time"]
+__all__ = ["STEP", "check_columns", "on_points", "reason_of", "untimed", "with_time", "without_time"]
 
 #: The column of a published output that has the step of each row.
 STEP = "__step"
-
-
-def check_names(flow: Plan, inputs: Any, what: str, example: str) -> None:
-    """Raise unless there is one input for each source and table of a flow; ``what`` and ``example`` describe it."""
-    declared = [operator.id for operator in (*flow.sources, *flow.tables)]
-    if not isinstance(inputs, Mapping):
-        raise BadInput(
-            f"expected inputs as a mapping from name to {what}, got {type(inputs).__name__}",
-            hint="{" + ", ".join(f'"{name}": {example}' for name in declared) + "}",
-        )
-    unknown = [str(name) for name in inputs if name not in declared]
-    for name in declared:
-        if name not in inputs:
-            near = nearest(name, unknown)
-            hint = f"is it {near!r}?" if near else f"declared are {', '.join(declared)}"
-            raise BadInput(f"expected an input for {name!r}, got none", hint=hint)
-    for name in unknown:
-        hint = did_you_mean(name, declared, otherwise=f"declared are {', '.join(declared)}")
-        raise BadInput(f"got an input {name!r} that the flow has no source or table for", hint=hint)
 
 
 def check_columns(
@@ -82,10 +62,10 @@ def on_points(source: Source, rows: Relation) -> Relation:
     at = source.schema.coordinates
     if at is None:
         return rows
-    axes = dict(zip(at.names, at.coding, strict=True))
-    if isinstance(source.watermark, Punctuated) and at.marking != at.coding:
-        marks = zip(at.names, at.marking, strict=True)
-        axes = {name: f"IF({_is_mark(source.watermark)}, {sql}, {axes[name]})" for name, sql in marks}
+    axes = dict(zip(at.names, at.encode_sql, strict=True))
+    if isinstance(source.watermark, Punctuated) and at.encode_watermark_sql != at.encode_sql:
+        watermarks = zip(at.names, at.encode_watermark_sql, strict=True)
+        axes = {name: f"IF({_is_watermark(source.watermark)}, {sql}, {axes[name]})" for name, sql in watermarks}
     return rows.select(axes | {name: quoted(name) for name in rows.names})
 
 
@@ -99,8 +79,8 @@ def with_time(source: Source, rows: Relation, limits: Sequence[Limit]) -> Relati
 def without_time(source: Source, rows: Relation, limits: Sequence[Limit]) -> Relation:
     """Return the rows of a source without a time or with one beyond its limits, each with the ``reason``."""
     bad = _data(source, on_points(source, rows)).where(untimed(limits))
-    told = bad.with_columns({"__reason" if "reason" in source.schema else "reason": reason_of(source, limits)})
-    return told.without(*source.schema.time) if source.schema.coordinates else told
+    with_reason = bad.with_columns({"__reason" if "reason" in source.schema else "reason": reason_of(source, limits)})
+    return with_reason.without(*source.schema.time) if source.schema.coordinates else with_reason
 
 
 def untimed(limits: Sequence[Limit]) -> str:
@@ -147,9 +127,9 @@ def _data(source: Source, rows: Relation) -> Relation:
     """
     if not isinstance(source.watermark, Punctuated):
         return rows
-    return rows.where(f"NOT {_is_mark(source.watermark)}")
+    return rows.where(f"NOT {_is_watermark(source.watermark)}")
 
 
-def _is_mark(watermark: Punctuated) -> str:
+def _is_watermark(watermark: Punctuated) -> str:
     condition = watermark.condition
     return f"coalesce({condition.sql if isinstance(condition, Expression) else condition}, false)"

@@ -34,8 +34,8 @@ def state_keys(
     seen: dict[str, list[str]] = {}
     keys = {}
     for id_, keeper in keepers.items():
-        mark = prints[id_]
-        same = seen.setdefault(mark, [])
+        fingerprint = prints[id_]
+        same = seen.setdefault(fingerprint, [])
         if any(exact[other] != exact[id_] for other in same):
             raise BadArgument(
                 "expected operators that can be told apart in a checkpoint, "
@@ -44,7 +44,7 @@ def state_keys(
             ).at(f"flow {flow.name!r}")
         kind = f"-{keeper.label}" if keeper.label else ""
         nth = f"-{len(same)}" if same else ""
-        keys[id_] = f"{flow[id_].verb.replace('.', '-')}-{mark}{kind}{nth}"
+        keys[id_] = f"{flow[id_].verb.replace('.', '-')}-{fingerprint}{kind}{nth}"
         same.append(id_)
     return keys
 
@@ -106,8 +106,8 @@ def _sources(old: list[list[str]], new: list[list[str]]) -> list[str]:
         return [f"sources were {', '.join(before)}, and now are {', '.join(now)}"]
     return [
         f"source {name} had {columns}\n    and now has {found}"
-        for (name, mark, columns), (_, other, found) in zip(old, new, strict=True)
-        if mark != other
+        for (name, fingerprint, columns), (_, other, found) in zip(old, new, strict=True)
+        if fingerprint != other
     ]
 
 

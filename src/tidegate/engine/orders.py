@@ -22,7 +22,7 @@ from tidegate.engine.storage.errors import FlowChanged
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.log import last_commit
 from tidegate.flow.errors import BadInput
-from tidegate.flow.orders import Coordinates, Ordered, PackedCoordinates, PosetCoordinates, SumCoordinates
+from tidegate.flow.orders import Coordinates, LexicographicCoordinates, Ordered, PosetCoordinates, SumCoordinates
 from tidegate.flow.orders.coordinates import points_stored, stored
 from tidegate.flow.orders.realizer import Points
 from tidegate.flow.plan import Plan, Source
@@ -78,7 +78,7 @@ def coordinates_in(name: str, columns: Sequence[Column], flow: Mapping[str, Any]
     types = tuple(c.type or "" for c in columns)
     if parts := flow.get("lexicographic", {}).get(name):
         orders = (Nat() if part == repr(Nat()) else order_of(type_) for part, type_ in zip(parts, types, strict=True))
-        return PackedCoordinates(
+        return LexicographicCoordinates(
             Ordered(tuple(c.name for c in columns), Lexicographic(*(o or Int() for o in orders)), types)
         )
     if types[0].startswith("STRUCT"):

@@ -14,7 +14,7 @@ from typing import Any
 from tidegate.engine.keys import is_unambiguous
 from tidegate.engine.storage.dataclass_json import as_object, from_object, value_from_json
 from tidegate.engine.storage.errors import BadCheckpoint
-from tidegate.engine.storage.sealed import sealed, unsealed
+from tidegate.engine.storage.sealed import sealed_line, unsealed
 from tidegate.flow.schema import Column
 
 __all__ = ["UNREADABLE_BEAT", "Beat", "Partition", "Partitions", "period"]
@@ -55,7 +55,7 @@ class Beat:
     @property
     def line(self) -> str:
         """The beat as a line of JSON."""
-        return sealed({"beat": self.number, "at": self.at}).replace("\n", "") + "\n"
+        return sealed_line({"beat": self.number, "at": self.at})
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,7 +249,7 @@ class Copies:
             return answer
         raise BadResult(
             f"expected (operator, table) from {type(copy).__name__}.apply_batch, got {answer!r}",
-            hint="answer the operator to go on with, and a pyarrow.Table of time columns and declared columns",
+            hint="return the operator to continue with, and a pyarrow.Table of time columns and declared columns",
         )
 
     def _checked(self, returned: Any) -> pa.Table:

@@ -97,7 +97,24 @@ class Run(ABC):
     """A flow that is running: what `Flow.start` returns.
 
     The steps run in the background, in a thread of their own. What a run has done so far can also be asked after it is
-    over. Each engine has a subclass, which says how the run is stopped and in which form it returns rows.
+    over. Used in a ``with`` statement, a run is stopped at the end of the block if it is not over by then. Each engine
+    has a subclass, which says how the run is stopped and in which form it returns rows.
+
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> import tidegate as tg
+    >>> flow = tg.Flow("web")
+    >>> clicks = flow.source("clicks", "t INT", time="t", watermark=tg.bounded(2))
+    >>> flow.sink("n", clicks.window(10).aggregate(n="count(*)"))
+    >>> batches = [pa.table({"t": pa.array(times, pa.int32())}) for times in ([1, 5], [12, 4])]
+    >>> place = tempfile.TemporaryDirectory()
+    >>> outputs = {"n": tg.parquet(place.name + "/n")}
+    >>> with flow.start(tg.local(), {"clicks": iter(batches)}, outputs, place.name + "/checkpoint") as run:
+    ...     run.await_termination()
+    True
+    >>> run.is_active, run.exception(), run.status().state, run.status().rows
+    (False, None, 'ended', {'clicks': 4})
+    >>> place.cleanup()
     """
 
     def __init__(self, running: Running) -> None:

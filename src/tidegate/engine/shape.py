@@ -83,7 +83,7 @@ class Shape:
             if source not in known:
                 at = coordinates_in(source, columns, found["orders"])
                 if at is None:
-                    raise ValueError(f"the order of {source} is not said")
+                    raise ValueError(f"there is no order of {source}")
                 known[source] = Schema(at.columns, at.names, at)
             return known[source]
 

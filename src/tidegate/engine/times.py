@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from tidegate.flow.errors import BadArgument
-from tidegate.flow.orders import Coordinates, PackedCoordinates, PosetCoordinates, SumCoordinates
+from tidegate.flow.orders import Coordinates, LexicographicCoordinates, PosetCoordinates, SumCoordinates
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units
 from tidegate.time import Inl, Inr
@@ -37,7 +37,7 @@ def parse_time(schema: Schema, given: Any) -> Any:
 
 def _in_order(at: Coordinates, given: Any) -> Any:
     """Return a time of the user's own order: an element, as it is or as text; in a sum, a side and a value."""
-    if isinstance(at, PackedCoordinates):
+    if isinstance(at, LexicographicCoordinates):
         parts = given if isinstance(given, tuple | list) else (given,)
         if len(parts) != len(at.given.columns):
             raise BadArgument(

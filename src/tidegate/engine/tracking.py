@@ -35,7 +35,7 @@ class Tracking:
     An operator's summary says how far it moves the least times that may still come. It is neutral for all operators,
     except for an `at` that moves all rows by one span. It is neutral for sessions, too: an answer of a session is later
     than its last row, but that row may have been read in an earlier step. So the answer may come anywhere from the
-    frontier on. (`flow.summaries` has other summaries, for a tracker with a pointstamp for each row that is held.)
+    frontier on.
 
     Inside a loop, a time has one more component: the number of the round. While a loop runs, it has a pointstamp at the
     least time of its new facts and the current round. When the loop has found everything, the pointstamp is removed.

@@ -11,16 +11,27 @@ from tidegate.flow.errors import BadArgument, BadSchema, BadSpan, BadTime, FlowE
 from tidegate.flow.operators import PlanOperator
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Column, Schema, distinct_names, parse_schema
-from tidegate.flow.spans import parse_span
+from tidegate.flow.spans import parse_span, show_span
 
 if TYPE_CHECKING:
     from tidegate.flow.flow import Flow
     from tidegate.flow.stream import Stream
 
-__all__ = ["LONGEST", "Building", "not_a_stream"]
+__all__ = ["LONGEST", "Building", "longest_span", "not_a_stream"]
 
 #: The greatest span, in units, that may be added to times.
 LONGEST = 2**60
+_DAY = 86_400_000_000
+
+
+def longest_span(type_: str) -> str:
+    """Return the greatest span that may be added to times of a type, in words and rounded down to whole days.
+
+    >>> longest_span("TIMESTAMP")
+    '13343998 days'
+    """
+    unit = _DAY if type_.startswith("TIMESTAMP") else 1
+    return show_span(LONGEST // unit * unit, type_)
 
 
 def not_a_stream(value: Any) -> BadArgument:
@@ -200,7 +211,10 @@ class Building:
             over = self._over(None)
         span = parse_span(forget, over[1], what="forget")
         if span > LONGEST:
-            raise BadSpan(f"expected forget of at most {LONGEST} units, got {span}", hint="leave it out")
+            raise BadSpan(
+                f"expected forget of at most {longest_span(over[1])}, got {show_span(span, over[1])}",
+                hint="leave it out",
+            )
         return span
 
     def _periods(self, every: Any) -> tuple[tuple[str, int], ...]:

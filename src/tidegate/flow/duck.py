@@ -30,7 +30,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
 
 
 class Duck:
-    """Compute expressions on rows.
+    """Computes expressions on rows.
 
     >>> from tidegate.flow.expressions import bind
     >>> from tidegate.flow.schema import parse_schema

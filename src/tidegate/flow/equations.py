@@ -30,11 +30,11 @@ class Equation:
     name: str
     type: str
     on_rows: dict[str, Expression]
-    said: dict[str, str]
+    as_written: dict[str, str]
 
     def states(self, conjunct: str) -> bool:
         """Whether a part of the condition is this equation."""
-        return set(Sql.of(conjunct).equated() or ()) == set(self.said.values())
+        return set(Sql.of(conjunct).equated() or ()) == set(self.as_written.values())
 
 
 def equations(where: Expression | None, on: tuple[str, ...], left: Schema, right: Schema) -> list[Equation]:
@@ -47,7 +47,7 @@ def equations(where: Expression | None, on: tuple[str, ...], left: Schema, right
             continue
         name = f"equal{len(found)}"
         on_rows: dict[str, Expression] = {}
-        said: dict[str, str] = {}
+        as_written: dict[str, str] = {}
         for text in texts:
             part = bound(Parsed.of(text, "a condition"), both_sides(left, right, on))
             side = next((s for s in schemas if part.columns and all(c.startswith(f"{s}.") for c in part.columns)), None)
@@ -56,12 +56,12 @@ def equations(where: Expression | None, on: tuple[str, ...], left: Schema, right
             fields = {c.name.lower(): reference_to(c.name, c.type) for c in schemas[side].columns}
             row = from_pack(part, side, fields)
             if row is not None:
-                on_rows[side], said[side] = replace(row, name=name), text
+                on_rows[side], as_written[side] = replace(row, name=name), text
         types = {e.type for e in on_rows.values()}
         if len(on_rows) == 2 and len(types) == 1 and name not in on:
             type_ = types.pop()
             if type_ is not None and exact([Column(name, type_)]):
-                found.append(Equation(name, type_, on_rows, said))
+                found.append(Equation(name, type_, on_rows, as_written))
     return found
 
 
@@ -83,9 +83,9 @@ def implied(where: Expression, on: tuple[str, ...], left: Schema, right: Schema)
     for equation in equations(where, on, left, right):
         for mine, other in ((LEFT, RIGHT), (RIGHT, LEFT)):
             for part in parts:
-                said = equation.said[mine]
-                if not equation.states(part) and _compares(part, said, equation.type):
-                    found[Sql.of(part).replace(said, equation.said[other])] = None
+                value = equation.as_written[mine]
+                if not equation.states(part) and _compares(part, value, equation.type):
+                    found[Sql.of(part).replace(value, equation.as_written[other])] = None
     return tuple(part for part in found if part not in parts)
 
 

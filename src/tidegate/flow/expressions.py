@@ -113,8 +113,8 @@ def bind(text: Any, scope: Schema | Scope, *, what: str = "an expression", name:
     parsed = Parsed.of(text, what)
     call = next((call for call in parsed.sql.calls() if call.name in AGGREGATE_FUNCTIONS), None)
     if call:
-        said = call.function
-        message = pointed(f"expected a value of one row, got the aggregate {said.text}", text, *said.span)
+        function = call.function
+        message = pointed(f"expected a value of one row, got the aggregate {function.text}", text, *function.span)
         raise BadExpression(message, hint="aggregates belong in aggregate(…), window(…).aggregate(…) or accumulate(…)")
     return bound(parsed, scope if isinstance(scope, Scope) else Scope(scope), name=name)
 

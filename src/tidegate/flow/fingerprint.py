@@ -39,12 +39,12 @@ def content(value: Any, *, exact: bool = False) -> dict[str, Any]:
     """Return the fields of a dataclass that take part, by name, as `plain` has them."""
     found: dict[str, Any] = {}
     for each in fields(value):
-        said = each.metadata.get(_KEY)
+        rule = each.metadata.get(_KEY)
         held = getattr(value, each.name)
-        if said == IF_GIVEN[_KEY] and held == each.default:
+        if rule == IF_GIVEN[_KEY] and held == each.default:
             continue
-        if said != LEFT_OUT[_KEY]:
-            found[each.name] = _normal(held) if said == AS_SQL[_KEY] else plain(held, exact=exact)
+        if rule != LEFT_OUT[_KEY]:
+            found[each.name] = _normal(held) if rule == AS_SQL[_KEY] else plain(held, exact=exact)
     return found
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tidegate.engine.steps.metrics import Reporter
     from tidegate.engine.tables import Tables
     from tidegate.local_engine.session import Local
-    from tidegate.reference import Results
+    from tidegate.reference import ReferenceResults
 
 __all__ = ["Flow"]
 
@@ -140,6 +140,9 @@ class Flow:
     def sink(self, name: str, stream: Stream, *, replace: bool = False) -> None:
         """Make a stream a result of the flow, under a name; ``replace`` allows to replace the sink of that name.
 
+        A sink may also be added to a flow that already has a checkpoint. It then begins with what its stream gives from
+        the next start on.
+
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, ms INT", time="t")
         >>> for limit in (100, 200):
@@ -222,7 +225,7 @@ class Flow:
         """
         return self._with(optimize(self.plan))
 
-    def reference(self, inputs: Mapping[str, Iterable[Any]]) -> Results:
+    def reference(self, inputs: Mapping[str, Iterable[Any]]) -> ReferenceResults:
         """Run the flow on the specification's operators, in plain Python; every engine must give the same rows.
 
         ``inputs`` has a list for each source and table. Its entries are rows, as dicts of all columns or as

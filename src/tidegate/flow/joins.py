@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tidegate.flow import sqltypes
 from tidegate.flow.arguments import names_of, one_of
-from tidegate.flow.building import LONGEST, Building
+from tidegate.flow.building import LONGEST, Building, longest_span
 from tidegate.flow.equations import both_sides
 from tidegate.flow.errors import BadArgument, BadSpan, BadTime, ColumnClash, TimesDiffer
 from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound
@@ -246,7 +246,10 @@ def over_interval(left: Building, lower: Any, upper: Any, over: Any, how: Any) -
     )
     for what, span in (("lower", low), ("upper", high)):
         if span is not None and abs(span) > LONGEST:
-            raise BadSpan(f"expected {what} of at most {LONGEST} units, got {span}", hint="None is without bound")
+            raise BadSpan(
+                f"expected {what} of at most {longest_span(type_)}, got {show_span(span, type_)}",
+                hint="None is without bound",
+            )
     if low is not None and high is not None and low > high:
         raise BadSpan(
             f"expected lower of at most upper, got {show_span(low, type_)} and {show_span(high, type_)}: nothing is "
@@ -308,9 +311,9 @@ def _how(how: Any, allowed: tuple[str, ...]) -> str:
 def _shared(name: Any, left: Building, right: Building, theirs: Schema) -> str:
     if not isinstance(name, str):
         raise BadArgument(f"expected the name of a column in on, got {name!r} ({type(name).__name__})")
-    for said, side, schema in (("left", left, left.schema), ("right", right, theirs)):
+    for which, side, schema in (("left", left, left.schema), ("right", right, theirs)):
         if name not in schema:
-            raise schema.unknown(name).at(f"on of the {said} side, {side.id}")
+            raise schema.unknown(name).at(f"on of the {which} side, {side.id}")
     a, b = left.schema[name], theirs[name]
     if a.name in left.schema.time:
         raise BadArgument(f"expected columns other than times in on, got {a.name}", hint="leave it out")

@@ -11,7 +11,7 @@ from sqlglot import tokenize as _tokenize
 from sqlglot.errors import ParseError
 
 __all__ = [
-    "Token",
+    "SqlToken",
     "TokenType",
     "Tree",
     "exp",
@@ -31,7 +31,7 @@ _PREFIX = "SELECT "
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class SqlToken:
     """A word or sign of a text: what it says, without quotes; its kind; and where it begins and ends in the text."""
 
     text: str
@@ -51,20 +51,20 @@ class Token:
 
 
 @lru_cache(maxsize=4096)
-def tokenize(sql: str) -> tuple[Token, ...]:
+def tokenize(sql: str) -> tuple[SqlToken, ...]:
     """Return the tokens of a text. No two of them overlap, and comments are left out.
 
     >>> [(token.text, token.kind.name, token.span) for token in tokenize("`a b` + 1L -- one")]
     [('a b', 'IDENTIFIER', (0, 5)), ('+', 'PLUS', (6, 7)), ('1L', 'NUMBER', (8, 10))]
     """
-    found: list[Token] = []
+    found: list[SqlToken] = []
     for token in _tokenize(sql, dialect="spark"):
         start, end = token.start, token.end + 1
         if found and start < found[-1].end:
             # The parser reads 1L as three tokens at one place: a number that is cast. Return it as one number.
-            found[-1] = Token(sql[start:end], found[-1].kind, start, end)
+            found[-1] = SqlToken(sql[start:end], found[-1].kind, start, end)
         else:
-            found.append(Token(token.text, token.token_type, start, end))
+            found.append(SqlToken(token.text, token.token_type, start, end))
     return tuple(found)
 
 

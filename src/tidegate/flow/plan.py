@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from tidegate.flow.errors import BadArgument
+from tidegate.flow.errors import BadArgument, BadInput, did_you_mean, nearest
 from tidegate.flow.fingerprint import content
 from tidegate.flow.operators import (
     Accumulate,
@@ -147,6 +147,24 @@ class Plan:
         if not self.sinks:
             raise BadArgument("expected a flow with a sink, got none", hint="flow.sink(name, stream)")
 
+    def check_inputs(self, given: Any, what: str, example: str) -> None:
+        """Raise unless each source and table is given an input; ``what`` and ``example`` say what an input is."""
+        declared = [operator.id for operator in (*self.sources, *self.tables)]
+        if not isinstance(given, Mapping):
+            raise BadInput(
+                f"expected inputs as a mapping from name to {what}, got {type(given).__name__}",
+                hint="{" + ", ".join(f'"{name}": {example}' for name in declared) + "}",
+            )
+        unknown = [str(name) for name in given if name not in declared]
+        for name in declared:
+            if name not in given:
+                near = nearest(name, unknown)
+                hint = f"is it {near!r}?" if near else f"declared are {', '.join(declared)}"
+                raise BadInput(f"expected an input for {name!r}, got none", hint=hint)
+        for name in unknown:
+            hint = did_you_mean(name, declared, otherwise=f"declared are {', '.join(declared)}")
+            raise BadInput(f"got an input {name!r} that the flow has no source or table for", hint=hint)
+
     def fingerprint(self, id_: str) -> str:
         """Return the fingerprint of an operator: what it does and what comes before it, in 16 hexadecimal digits."""
         return self.fingerprints()[id_]
@@ -180,10 +198,10 @@ class Plan:
         if not operator.inputs:
             return operator.id
         first, *others = (self.text(name) for name in operator.inputs)
-        unsaid = (*_PRINTED_ELSEWHERE, *_DERIVED)
-        own = [(f.name, getattr(operator, f.name)) for f in fields(operator) if f.name not in unsaid]
-        said = [(name, value) for name, value in own if value is not False and value not in (None, (), "")]
-        given = [*others, *(f"{name}={self._field_text(operator, name, value)}" for name, value in said)]
+        hidden = (*_PRINTED_ELSEWHERE, *_DERIVED)
+        own = [(f.name, getattr(operator, f.name)) for f in fields(operator) if f.name not in hidden]
+        shown = [(name, value) for name, value in own if value is not False and value not in (None, (), "")]
+        given = [*others, *(f"{name}={self._field_text(operator, name, value)}" for name, value in shown)]
         return f"{first}.{operator.verb}({', '.join(given)})"
 
     def __str__(self) -> str:

@@ -79,8 +79,8 @@ def _check_timers(operator: Any, schema: Schema) -> None:
             f"expected an operator with timers or with apply_batch, got {type(operator).__name__} with both",
             hint="leave apply_batch out: it is given the rows of many times at once",
         )
-    told = all(callable(getattr(operator, name, None)) for name in ("state", "resume"))
-    if not schema.order.total and not told:
+    has_state = all(callable(getattr(operator, name, None)) for name in ("state", "resume"))
+    if not schema.order.total and not has_state:
         raise NotSupported(
             f"expected an operator with state() and resume(…), as it has timers on several time columns, got "
             f"{type(operator).__name__}",

@@ -78,5 +78,5 @@ def html_table(names: Sequence[str], rows: Iterable[Sequence[Any]], *, caption: 
     """
     head = "".join(f"<th>{escape(printable(name))}</th>" for name in names)
     body = "".join(f"<tr>{''.join(f'<td>{escape(shown(value))}</td>' for value in row)}</tr>" for row in rows)
-    said = f"<caption>{escape(printable(caption))}</caption>" if caption else ""
-    return f"<table>{said}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    above = f"<caption>{escape(printable(caption))}</caption>" if caption else ""
+    return f"<table>{above}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from tidegate.flow.functions import words
-from tidegate.flow.parser import Token, TokenType, tokenize
+from tidegate.flow.parser import SqlToken, TokenType, tokenize
 
 __all__ = ["Call", "Sql"]
 
@@ -49,7 +49,7 @@ class Sql:
     """Tokens of a text: all of them, or those of a piece, which keeps its place in the text."""
 
     text: str
-    tokens: tuple[Token, ...]
+    tokens: tuple[SqlToken, ...]
 
     @classmethod
     def of(cls, text: str) -> Sql:
@@ -91,7 +91,7 @@ class Sql:
         'sum(z) / -y'
         """
         out: list[str] = []
-        before: Token | None = None
+        before: SqlToken | None = None
         sign = False
         for token in self.tokens:
             if before is not None and not sign and not _touch(before, token):
@@ -148,7 +148,7 @@ class Sql:
                 around += token.text
         return found
 
-    def outside(self) -> list[tuple[int, Token]]:
+    def outside(self) -> list[tuple[int, SqlToken]]:
         """Return the tokens that are in no brackets, with their numbers.
 
         >>> [token.text for _, token in Sql.of("f(a) + b[0]").outside()]
@@ -236,11 +236,11 @@ class Sql:
 
     def _clause(self, i: int) -> Sql:
         """Return the clause of a call that begins at a token, as ``IGNORE NULLS`` or ``FILTER (…)``; or nothing."""
-        said = tuple("" if token.kind in _QUOTED else token.word for token in self.tokens[i : i + 3])
+        first = tuple("" if token.kind in _QUOTED else token.word for token in self.tokens[i : i + 3])
         for begins in (("filter", "("), ("over", "("), ("within", "group", "(")):
-            if said[: len(begins)] == begins:
+            if first[: len(begins)] == begins:
                 return self[i : self.closing(i + len(begins) - 1) + 1]
-        named = said[:2] in (("ignore", "nulls"), ("respect", "nulls")) or said[:1] == ("over",)
+        named = first[:2] in (("ignore", "nulls"), ("respect", "nulls")) or first[:1] == ("over",)
         return self[i : i + 2] if named else self[:0]
 
     # Conditions.
@@ -321,7 +321,7 @@ class Call:
     clauses: tuple[Sql, ...]
 
     @property
-    def function(self) -> Token:
+    def function(self) -> SqlToken:
         """The name of the function, as it was written."""
         return self.sql.tokens[0]
 
@@ -345,7 +345,7 @@ _TOUCHED_AFTER = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.DOT)
 _TOUCHED_BEFORE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.COMMA, TokenType.DOT, TokenType.L_BRACKET)
 
 
-def _touch(before: Token, token: Token) -> bool:
+def _touch(before: SqlToken, token: SqlToken) -> bool:
     """Whether there is no blank between two tokens. In a call, the parenthesis touches the name as it did before."""
     if before.kind in _TOUCHED_AFTER or token.kind in _TOUCHED_BEFORE:
         return True

@@ -88,6 +88,6 @@ class Stream(RowWise, Moved, Held, Ranks, Paired, Looped):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            said = _IN_SPARK.get(name)
-            hint = f": use {said}" if said else ""
+            instead = _IN_SPARK.get(name)
+            hint = f": use {instead}" if instead else ""
             raise AttributeError(f"a stream has no {name!r}{hint}", name=name, obj=self)

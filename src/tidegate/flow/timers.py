@@ -34,7 +34,7 @@ def checked_timer(schema: Schema, timer: Timer, at: Any, name: str, *, alone: bo
     if alone:
         raise BadResult(
             f"expected no timer from {name} in its call at {at!r}, which has no rows, got {timer!r}",
-            hint="only a call with rows may ask for another, so that calls come to an end; ask for all times then",
+            hint="only a call with rows may set timers, so that calls come to an end; set all of them in that call",
         )
     order = schema.order
     if not (order.contains(timer.t) and order.le(at, timer.t) and timer.t != at) or not _fits(schema, timer.t):

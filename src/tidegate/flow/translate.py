@@ -7,11 +7,12 @@ from functools import lru_cache
 
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.aggregates import AggregateCall
-from tidegate.flow.agreed.aggregates import STAR, UnsupportedArguments, aggregated, prepared
+from tidegate.flow.agreed.aggregates import STAR, aggregated, prepared
 from tidegate.flow.agreed.calls import CASTING
 from tidegate.flow.agreed.compile import Refused, Types, compiled, compiled_condition
 from tidegate.flow.agreed.nodes import quoted_name as duckdb_name
 from tidegate.flow.agreed.queries import compiled_query
+from tidegate.flow.agreed.regexes import MeaningDiffers
 from tidegate.flow.agreed.table import FUNCTIONS
 from tidegate.flow.agreed.values import Value, duckdb_type
 from tidegate.flow.errors import NotSupported, pointed
@@ -111,7 +112,7 @@ def duckdb_aggregate(call: AggregateCall, types: Types, *, order: str) -> str:
     chosen = [_part_of(call, call.where, types, condition=True).sql] if call.where else []
     try:
         found = prepared(call.definition, call.function, given, call.rest)
-    except UnsupportedArguments as error:
+    except MeaningDiffers as error:
         raise unsupported_arguments(call, error, _REFERENCE) from None
     return aggregated(
         call.definition, found, distinct=call.distinct, chosen=chosen, tie=order, order=f"ORDER BY {order}"
@@ -129,7 +130,7 @@ def _part_of(call: AggregateCall, sql: str, types: Types, *, condition: bool = F
         raise _unsupported(call.sql, Refused(refused.what, span, refused.why), _REFERENCE) from None
 
 
-def unsupported_arguments(call: AggregateCall, error: UnsupportedArguments, who: str = _LOCAL) -> NotSupported:
+def unsupported_arguments(call: AggregateCall, error: MeaningDiffers, who: str = _LOCAL) -> NotSupported:
     """Build the error for a call of an aggregate function that is not known to agree for its arguments."""
     function = Sql.of(call.sql).calls()[0].function
     return _unsupported(call.sql, Refused(str(error), function.span), who)

@@ -116,7 +116,7 @@ class Checkpoint:
             raise BadCheckpoint(
                 f"expected a description of format {FORMAT} in {self.files.path(name)}, got one of format "
                 f"{found['format']}",
-                hint="another version of Tidegate wrote it: look at it with that one",
+                hint="another version of Tidegate wrote it: use that one",
             )
         try:
             return Description(Shape.from_json(found["shape"]), found)
@@ -134,7 +134,7 @@ def checkpoint_at(path: str | Path) -> Checkpoint:
     if "://" in text.removeprefix("file://"):
         raise BadCheckpoint(
             f"expected a checkpoint on a disk of this machine, got {text}",
-            hint="look at it on a machine that has it as a directory, or at a copy",
+            hint="open it on a machine that has it as a directory, or open a copy",
         )
     return Checkpoint(Files(Path(text.removeprefix("file://").removeprefix("file:"))))
 

@@ -9,7 +9,7 @@ from typing import Any
 from tidegate.engine.commits.commit import origin_in
 from tidegate.engine.frontiers import Frontier, parts_of, shown
 from tidegate.engine.storage.state import State
-from tidegate.flow.orders import PackedCoordinates, PosetCoordinates, SumCoordinates
+from tidegate.flow.orders import LexicographicCoordinates, PosetCoordinates, SumCoordinates
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import units
 from tidegate.live.view import View
@@ -107,7 +107,7 @@ def _place(schema: Schema, frontier: Frontier) -> dict[str, Any]:
         place["open"] = [at.shown(x) for x, _ in at.points if x in still]
         place["least"] = [at.shown(at.bound(point)) for point in points]
         place["elements"] = [at.shown(x) for x, _ in at.points]
-    elif isinstance(at, SumCoordinates | PackedCoordinates):
+    elif isinstance(at, SumCoordinates | LexicographicCoordinates):
         place["order"] = "sum" if isinstance(at, SumCoordinates) else "line"
     else:
         place["order"] = "product" if len(schema.time) > 1 else "line"

@@ -20,7 +20,7 @@ from tidegate.flow.loops.query import Query
 from tidegate.flow.plan import PlanOperator
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type, translated_query
-from tidegate.local_engine.expressions import Scope
+from tidegate.local_engine.expressions import TranslationScope
 from tidegate.local_engine.hoisted import hoisted
 from tidegate.local_engine.lookups import lookup_pairs
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
@@ -102,9 +102,9 @@ class LocalBackend:
         """Return a name that is unique in all connections of this process."""
         return f"{_PREFIX}{next(_NUMBERS)}"
 
-    def scope(self, rows: LocalRelation) -> Scope:
+    def scope(self, rows: LocalRelation) -> TranslationScope:
         """Return the scope of expressions over the columns of a relation."""
-        return Scope({"": _types_of(rows)}, self._type_of)
+        return TranslationScope({"": _types_of(rows)}, self._type_of)
 
     def _type_of(self, text: str, tables: Mapping[str, Mapping[str, str | None]]) -> str:
         """Return the type that DuckDB finds for an expression, on no rows."""
@@ -132,7 +132,7 @@ class LocalBackend:
         ``conditions`` and ``how`` have the condition and the kind of each join, in the order of the tables.
         """
         tables, found = hoisted(tables, conditions)
-        scope = Scope({alias: _types_of(rows) for alias, rows in tables.items()}, self._type_of)
+        scope = TranslationScope({alias: _types_of(rows) for alias, rows in tables.items()}, self._type_of)
         picked = {name: scope.typed(sql, types.get(name)) for name, sql in columns.items()}
         first, *others = (f"{rows.name} AS {duckdb_name(alias)}" for alias, rows in tables.items())
         parts = [first]

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 
 from tidegate.engine.glance import Glances
-from tidegate.engine.inputs import check_names, on_points, with_time, without_time
+from tidegate.engine.inputs import on_points, with_time, without_time
 from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
 from tidegate.engine.tables import Rejected, Sinks, Tables
@@ -17,7 +17,7 @@ from tidegate.errors import TidegateError
 from tidegate.flow.agreed.zones import in_zone
 from tidegate.flow.clocks import declared_schema
 from tidegate.flow.limits import limits
-from tidegate.flow.orders.embed import embedded
+from tidegate.flow.orders.on_points import plan_on_points
 from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.admitted import check_expressions, check_macros
@@ -77,8 +77,8 @@ def compute(flow: Plan, session: Local | duckdb.DuckDBPyConnection, inputs: Mapp
     try:
         flow.check_sinks()
         check_expressions(flow)
-        flow = embedded(flow)
-        check_names(flow, inputs, "rows", "table")
+        flow = plan_on_points(flow)
+        flow.check_inputs(inputs, "rows", "table")
         connection = cursor_of(session)
         if not isinstance(session, Local):
             # This takes a few milliseconds. Nobody else can add macros to the DuckDB of our own session.

@@ -8,12 +8,13 @@ from typing import TypeAlias
 
 from tidegate.engine.relation import Call
 from tidegate.flow.aggregate_functions import AS_WRITTEN
-from tidegate.flow.agreed.aggregates import STAR, UnsupportedArguments, guarded, prepared
+from tidegate.flow.agreed.aggregates import STAR, guarded, prepared
 from tidegate.flow.agreed.compile import compiled
 from tidegate.flow.agreed.lists import key
+from tidegate.flow.agreed.regexes import MeaningDiffers
 from tidegate.flow.translate import duckdb_type, translated, translated_condition, unsupported_arguments
 
-__all__ = ["Scope", "compared", "key"]
+__all__ = ["TranslationScope", "compared", "key"]
 
 #: A function that returns the type of an expression in DuckDB's SQL. It is given the expression and the columns of the
 #: tables that it reads, by alias, with their types.
@@ -28,7 +29,7 @@ _ENDS = {"first": "first_value", "last": "last_value"}
 _COMPARING = {"min": "ARG_MIN", "max": "ARG_MAX"}
 
 
-class Scope:
+class TranslationScope:
     """The columns that expressions may read, and the translation of expressions over them.
 
     ``tables`` has the types of columns, by the alias of the table and the name of the column. A single table has the
@@ -142,7 +143,7 @@ class Scope:
             given.append(replace(compiled(argument, self.types, engine=True), sql=sql, type=type_))
         try:
             ready = prepared(call.definition, call.function, given, call.rest)
-        except UnsupportedArguments as error:
+        except MeaningDiffers as error:
             raise unsupported_arguments(call, error) from None
         found = [guarded(value, chosen) for value in ready.arguments]
         return [(value.sql, value.type or "") for value in found], ready.type

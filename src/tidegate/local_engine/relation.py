@@ -18,7 +18,7 @@ from tidegate.flow.arrow import arrow_type
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import FRACTIONS, quoted
 from tidegate.flow.translate import duckdb_name, duckdb_type
-from tidegate.local_engine.expressions import Scope, compared
+from tidegate.local_engine.expressions import TranslationScope, compared
 from tidegate.local_engine.types import zoned
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ class LocalRelation:
         """Return this relation with the lookups of ``before``, from which it was made by selecting ``columns``."""
         return replace(self, lookup=before.lookup.select(columns)) if before.lookup else self
 
-    def _scope(self) -> Scope:
+    def _scope(self) -> TranslationScope:
         return self.backend.scope(self)
 
     def _with_keys(self, calls: Mapping[str, Call]) -> tuple[LocalRelation, dict[str, Call]]:

@@ -7,17 +7,6 @@ from tidegate.progress.clocks import Clocks, ClocksConf
 from tidegate.progress.errors import (
     BadGraph,
     Forbidden,
-    NegativeCount,
-    NoCapability,
-    NoChange,
-    NoMessage,
-    NotImplied,
-    NotInitialized,
-    NotJustified,
-    NotMinimal,
-    NotPending,
-    NotUpright,
-    UnknownLocation,
 )
 from tidegate.progress.exchange import Exchange, ExchangeConf
 from tidegate.progress.graph import Graph, Location, Pointstamp
@@ -41,16 +30,6 @@ __all__ = [
     "Graph",
     "Leave",
     "Location",
-    "NegativeCount",
-    "NoCapability",
-    "NoChange",
-    "NoMessage",
-    "NotImplied",
-    "NotInitialized",
-    "NotJustified",
-    "NotMinimal",
-    "NotPending",
-    "NotUpright",
     "Pointstamp",
     "Progress",
     "Propagation",
@@ -59,5 +38,4 @@ __all__ = [
     "Summary",
     "Tracker",
     "TrackerConf",
-    "UnknownLocation",
 ]

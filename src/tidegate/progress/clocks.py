@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from tidegate.progress.errors import NegativeCount, NotUpright
+from tidegate.progress.errors import Forbidden
 from tidegate.progress.pointstamp import Bag, PartialOrder, check_partial_order, multiset
 from tidegate.progress.support import beta_upright, unsupported, upright
 from tidegate.progress.table import DefaultTable
@@ -59,14 +59,14 @@ class ClocksConf(UpdatesConf):
         """Only what exists can be taken away."""
         for p, n in neg.items():
             if n > self.rec[p]:
-                raise NegativeCount(
+                raise Forbidden(
                     "perf_op: Δneg <= rec", f"expected at most {self.rec[p]} of {p!r} to be taken away, got {n}"
                 )
 
     def guard_upright(self, delta: Changes) -> None:
         """What is added must be above something that is taken away."""
         for p in unsupported(self.order, delta):
-            raise NotUpright(
+            raise Forbidden(
                 "perf_op: upright Δ",
                 f"expected a pointstamp below {p!r} to be taken away together with adding it, got {delta!r}",
                 hint="the exchange protocol allows to add under a capability that is kept",
@@ -75,7 +75,7 @@ class ClocksConf(UpdatesConf):
     def guard_rest(self, w: Worker, rest: Changes) -> None:
         """What remains unsent must be upright."""
         for p in unsupported(self.order, rest):
-            raise NotUpright(
+            raise Forbidden(
                 "send_upd: upright (temp w - γ)",
                 f"expected worker {w!r} to send what it added at {p!r} no later than what it took away below it",
                 hint=f"send {p!r} too; sending everything, or all that was added, is always allowed",

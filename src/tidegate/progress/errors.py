@@ -1,24 +1,10 @@
-"""What can be wrong with a graph or a step on it: one exception for each kind of misuse."""
+"""What can be wrong with a graph, or with a step of a protocol on it."""
 
 from __future__ import annotations
 
 from tidegate.errors import TidegateError
 
-__all__ = [
-    "BadGraph",
-    "Forbidden",
-    "NegativeCount",
-    "NoCapability",
-    "NoChange",
-    "NoMessage",
-    "NotImplied",
-    "NotInitialized",
-    "NotJustified",
-    "NotMinimal",
-    "NotPending",
-    "NotUpright",
-    "UnknownLocation",
-]
+__all__ = ["BadGraph", "Forbidden"]
 
 
 class BadGraph(TidegateError, ValueError):
@@ -29,23 +15,10 @@ class BadGraph(TidegateError, ValueError):
     """
 
 
-class UnknownLocation(TidegateError, LookupError):
-    """A location that the graph does not have.
-
-    >>> print(UnknownLocation("expected a location of the graph, got 'z'").at("time 3"))
-    expected a location of the graph, got 'z'
-      rule: edges and pointstamps are at locations of the graph
-      at: time 3
-    """
-
-    rule = "edges and pointstamps are at locations of the graph"
-
-    def __str__(self) -> str:
-        return _with_rule(super().__str__(), self.rule)
-
-
 class Forbidden(TidegateError, RuntimeError):
-    """A step that the protocol does not allow now. ``rule`` is what forbids it; the configuration is unchanged.
+    """A step that a protocol does not allow now. The configuration is unchanged.
+
+    ``rule`` says which guard forbids it: the action, and what the guard requires, in the notation of the paper.
 
     >>> print(Forbidden("perf_op: Δneg <= caps w", "expected a capability at 3, got none").at("worker 'w1'"))
     expected a capability at 3, got none
@@ -58,50 +31,5 @@ class Forbidden(TidegateError, RuntimeError):
         self.rule = rule
 
     def __str__(self) -> str:
-        return _with_rule(super().__str__(), self.rule)
-
-
-class NegativeCount(Forbidden):
-    """A count would become negative."""
-
-
-class NoCapability(Forbidden):
-    """A worker used a capability that it does not hold, or no longer holds."""
-
-
-class NoChange(Forbidden):
-    """A step would change nothing."""
-
-
-class NoMessage(Forbidden):
-    """There is nothing to receive."""
-
-
-class NotUpright(Forbidden):
-    """A pointstamp would be added without removing a smaller one."""
-
-
-class NotJustified(Forbidden):
-    """A pointstamp would be left unsent although nothing justifies that."""
-
-
-class NotInitialized(Forbidden):
-    """Nothing has been propagated yet."""
-
-
-class NotImplied(Forbidden):
-    """A change at a time that can no longer appear at the location."""
-
-
-class NotPending(Forbidden):
-    """There is nothing to propagate for this location and time."""
-
-
-class NotMinimal(Forbidden):
-    """Something smaller has to be propagated first."""
-
-
-def _with_rule(message: str, rule: str) -> str:
-    """Return a message with the rule below its first line."""
-    first, *rest = message.split("\n")
-    return "\n".join([first, f"  rule: {rule}", *rest])
+        first, *rest = super().__str__().split("\n")
+        return "\n".join([first, f"  rule: {self.rule}", *rest])

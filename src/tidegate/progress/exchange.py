@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from tidegate.errors import WrongType
-from tidegate.progress.errors import NoCapability, NoChange, NoMessage, NotJustified
+from tidegate.progress.errors import Forbidden
 from tidegate.progress.pointstamp import Bag, PartialOrder, check_partial_order, multiset
 from tidegate.progress.support import justified_with, unjustified
 from tidegate.progress.table import DefaultTable
@@ -107,12 +107,12 @@ class ExchangeConf(UpdatesConf):
     def guard_sent(self, w: Worker, p: Any) -> None:
         """Only what was sent can be received."""
         if self.data[w, p] <= 0:
-            raise NoMessage("recv_cap: (w, p) ∈ data", f"expected a capability for {p!r} on its way to {w!r}, got none")
+            raise Forbidden("recv_cap: (w, p) ∈ data", f"expected a capability for {p!r} on its way to {w!r}, got none")
 
     def guard_changes(self, w: Worker, data: ZMultiset[tuple[Worker, Any]], net: Changes) -> None:
         """An operation must change something."""
         if not len(data) and not len(net):
-            raise NoChange(
+            raise Forbidden(
                 "perf_op: Δdata ≠ {} or Δself - Δneg ≠ {}",
                 f"expected an operation of worker {w!r} that changes something, got one without effect",
             )
@@ -121,7 +121,7 @@ class ExchangeConf(UpdatesConf):
         """A worker can drop only what it holds."""
         for p, n in neg.items():
             if n > self.caps[w][p]:
-                raise NoCapability(
+                raise Forbidden(
                     "perf_op: Δneg <= caps w",
                     f"expected worker {w!r} to drop at most {self.caps[w][p]} of {p!r}, which it holds; got {n}",
                     hint="a capability that was dropped or sent away can not be used any more",
@@ -131,7 +131,7 @@ class ExchangeConf(UpdatesConf):
         """A worker can send what is strictly above a capability of its own."""
         for v, p in data:
             if not any(n > 0 and self.order.lt(q, p) for q, n in self.caps[w].items()):
-                raise NoCapability(
+                raise Forbidden(
                     "perf_op: Δdata strictly above caps w",
                     f"expected worker {w!r} to hold a capability strictly below {p!r} to send it to {v!r}, "
                     f"got {self.caps[w]!r}",
@@ -142,7 +142,7 @@ class ExchangeConf(UpdatesConf):
         """A worker can take what is at or above a capability of its own."""
         for p in own:
             if not any(n > 0 and self.order.le(q, p) for q, n in self.caps[w].items()):
-                raise NoCapability(
+                raise Forbidden(
                     "perf_op: Δself at or above caps w",
                     f"expected worker {w!r} to hold a capability at or below {p!r} to take it, got {self.caps[w]!r}",
                     hint="a capability can be kept or moved to later times, never to earlier ones",
@@ -151,7 +151,7 @@ class ExchangeConf(UpdatesConf):
     def guard_rest(self, w: Worker, rest: Changes) -> None:
         """What remains unsent must be justified by the sender's capabilities."""
         for p in unjustified(self.order, self.caps[w], rest):
-            raise NotJustified(
+            raise Forbidden(
                 "send_upd: justified (caps w) (temp w - γ)",
                 f"expected worker {w!r} to send what it added at {p!r}, which nothing justifies to keep back",
                 hint=f"send {p!r} too; sending everything, or all that was added, is always allowed",

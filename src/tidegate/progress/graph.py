@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Set
 from typing import Any, TypeAlias
 
-from tidegate.errors import WrongType
+from tidegate.errors import NotFound, WrongType
 from tidegate.progress.cycles import check_cycles
-from tidegate.progress.errors import BadGraph, UnknownLocation
+from tidegate.progress.errors import BadGraph
 from tidegate.progress.scope import AnyOrder, Enter, Leave, outer
 from tidegate.progress.summary import Summary, minimal_summaries
 from tidegate.time import Antichain, NoSuchTime, Order, Poset
@@ -130,16 +130,16 @@ class Graph:
         return any(le(s.results_in(t), u) for s in self.path_summaries(l).get(m, ()))
 
     def check_location(self, l: Location) -> None:
-        """Raise `UnknownLocation` unless ``l`` is a location of this graph."""
+        """Raise `NotFound` unless ``l`` is a location of this graph."""
         if l not in self._orders:
             known = ", ".join(map(repr, self.locations[:10])) + (", …" if len(self.locations) > 10 else "")
-            raise UnknownLocation(f"expected a location of the graph, got {l!r}", hint=f"the graph has {known}")
+            raise NotFound(f"expected a location of the graph, got {l!r}", hint=f"the graph has {known}")
 
     def check(self, l: Location, t: object, *, extended: bool = False) -> None:
-        """Raise `UnknownLocation` or `NotATime` unless ``t`` is a time at the location ``l``."""
+        """Raise `NotFound` or `NotATime` unless ``t`` is a time at the location ``l``."""
         try:
             self.check_location(l)
-        except UnknownLocation as error:
+        except NotFound as error:
             raise error.at(f"time {t!r}") from None
         order = self._orders[l]
         if not order.contains(t, extended=extended):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from heapq import heappop
 from typing import Any
 
-from tidegate.progress.errors import NegativeCount
+from tidegate.progress.errors import Forbidden
 from tidegate.progress.graph import Graph, Location
 from tidegate.progress.layout import lay_out
 from tidegate.progress.pointstamp import is_count, not_a_count
@@ -128,7 +128,7 @@ class Progress:
         if not count and not place.accepts(t):
             raise place.order.not_a_time(t).at(f"location {l!r}")
         if count + n < 0 and not self.signed:
-            raise NegativeCount(
+            raise Forbidden(
                 "counts stay at least 0",
                 f"expected the number of pointstamps to stay at least 0, got {count} and a change of {n:+d}",
                 hint="drop only what was added, or allow it with signed=True",

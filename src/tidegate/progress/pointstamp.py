@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from tidegate.errors import WrongType
-from tidegate.progress.errors import NegativeCount
+from tidegate.progress.errors import Forbidden
 from tidegate.progress.graph import Graph, Pointstamp
 from tidegate.time import ZMultiset
 
@@ -92,7 +92,7 @@ def multiset(given: Bag[P]) -> ZMultiset[P]:
         if not is_count(n):
             raise not_a_count(n).at(f"pointstamp {x!r}")
         if n < 0:
-            raise NegativeCount("unsigned multisets", f"expected counts of at least 0, got {n} of {x!r}")
+            raise Forbidden("unsigned multisets", f"expected counts of at least 0, got {n} of {x!r}")
     return counts
 
 

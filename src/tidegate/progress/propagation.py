@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from tidegate.progress.errors import NoChange, NotImplied, NotInitialized, NotMinimal, NotPending
+from tidegate.progress.errors import Forbidden
 from tidegate.progress.graph import Graph, Location, Pointstamp
 from tidegate.progress.pointstamp import is_count, not_a_count
 from tidegate.progress.summary import Summary
@@ -85,7 +85,7 @@ class PropagationConf:
     def guard_change(self, l: Location, t: Any, n: int) -> None:
         """A change must change something."""
         if n == 0:
-            raise NoChange("change_multiplicity: n ≠ 0", f"expected a change other than 0 of {t!r} at {l!r}, got 0")
+            raise Forbidden("change_multiplicity: n ≠ 0", f"expected a change other than 0 of {t!r} at {l!r}, got 0")
 
     def guard_implied(self, l: Location, t: Any) -> None:
         """Only times that may still appear at the location can change."""
@@ -93,12 +93,12 @@ class PropagationConf:
         if self.expects(l, t):
             return
         if any(self.work.items()) and not any(self.imp.items()):
-            raise NotInitialized(
+            raise Forbidden(
                 rule,
                 f"expected a first propagation before the time {t!r} at {l!r} changes, got none",
                 hint="call propagate_all(), or give the time as an initial pointstamp",
             )
-        raise NotImplied(
+        raise Forbidden(
             rule,
             f"expected a time at or above the frontier {self.frontier(l)!r} of {l!r}, got {t!r}",
             hint="what the frontier has passed can not come back; change times that are still to be expected",
@@ -107,7 +107,7 @@ class PropagationConf:
     def guard_pending(self, l: Location, t: Any) -> None:
         """Only what is pending can be propagated."""
         if t not in self.work[l]:
-            raise NotPending(
+            raise Forbidden(
                 "propagate: t ∈ work l", f"expected the time {t!r} to be pending at {l!r}, got {self.work[l]!r}"
             )
 
@@ -115,7 +115,7 @@ class PropagationConf:
         """Smaller times must be propagated first."""
         for m, u in self.pending():
             if self.before(m, u, l, t):
-                raise NotMinimal(
+                raise Forbidden(
                     "propagate: no smaller time in any worklist",
                     f"expected a minimal time, got {t!r} at {l!r} while {u!r} is pending at {m!r}",
                     hint=f"propagate {u!r} at {m!r} first",

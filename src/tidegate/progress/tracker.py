@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from tidegate.progress.errors import NotInitialized
+from tidegate.progress.errors import Forbidden
 from tidegate.progress.exchange import ExchangeConf
 from tidegate.progress.graph import Graph, Location, Pointstamp
 from tidegate.progress.pointstamp import Bag, CouldResultIn
@@ -80,7 +80,7 @@ class TrackerConf:
     def guard_initialized(self, v: Worker) -> None:
         """Only a worker that has propagated can receive updates."""
         if v not in self.init:
-            raise NotInitialized(
+            raise Forbidden(
                 "recv_upd: init w'",
                 f"expected worker {v!r} to propagate once before it receives updates, got none",
                 hint=f"call propagate({v!r}) first",

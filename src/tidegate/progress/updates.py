@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from tidegate.errors import BadValue, NotFound, WrongType
-from tidegate.progress.errors import NoChange, NoMessage
+from tidegate.progress.errors import Forbidden
 from tidegate.progress.pointstamp import PartialOrder
 from tidegate.progress.support import vacant
 from tidegate.progress.table import DefaultTable
@@ -51,10 +51,10 @@ def check_workers(workers: Iterable[Worker]) -> tuple[Worker, ...]:
 
 
 def first_message(msg: Queues, w: Worker, v: Worker) -> tuple[Changes, tuple[Changes, ...]]:
-    """Return the oldest update from ``w`` to ``v`` and those after it, or raise `NoMessage`."""
+    """Return the oldest update from ``w`` to ``v`` and those after it, or raise."""
     queue = msg[w, v]
     if not queue:
-        raise NoMessage("recv_upd: msg w w' ≠ []", f"expected an update from {w!r} to {v!r}, got an empty queue")
+        raise Forbidden("recv_upd: msg w w' ≠ []", f"expected an update from {w!r} to {v!r}, got an empty queue")
     return queue[0], queue[1:]
 
 
@@ -106,10 +106,10 @@ class UpdatesConf:
     def guard_sends(self, w: Worker, gamma: Changes) -> None:
         """An update must say something."""
         if not len(gamma):
-            raise NoChange("send_upd: γ ≠ {}", f"expected worker {w!r} to send some of its changes, got none at these")
+            raise Forbidden("send_upd: γ ≠ {}", f"expected worker {w!r} to send some of its changes, got none at these")
 
     def guard_rest(self, w: Worker, rest: Changes) -> None:
-        """What remains unsent must not mislead those who hear the rest."""
+        """What remains unsent must not mislead workers that receive the rest."""
         raise NotImplementedError
 
     # Notions and statements.

@@ -1,5 +1,5 @@
 """A flow on the specification's operators, in plain Python: what every engine is compared with."""
 
-from tidegate.reference.run import Results, reference
+from tidegate.reference.run import ReferenceResults, reference
 
-__all__ = ["Results", "reference"]
+__all__ = ["ReferenceResults", "reference"]

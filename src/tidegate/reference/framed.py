@@ -16,8 +16,8 @@ from tidegate.flow.spans import from_units, units
 from tidegate.flow.values import freeze, ordered
 from tidegate.reference.calendars import calendar_windows
 from tidegate.reference.held import Group, aggregated, answers, complete, grouped, keyed, moved, units_of
-from tidegate.reference.inputs import LateRow
-from tidegate.reference.run import Events, Running, evaluate, on_time
+from tidegate.reference.inputs import LateEvent
+from tidegate.reference.run import Events, ReferenceRun, evaluate, on_time
 from tidegate.spec import DT, WM, Event
 from tidegate.time import Order
 
@@ -25,7 +25,7 @@ __all__ = ["in_windows"]
 
 
 @evaluate.register
-def _window_aggregate(operator: plan.WindowAggregate, running: Running, inputs: list[Events]) -> Events:
+def _window_aggregate(operator: plan.WindowAggregate, running: ReferenceRun, inputs: list[Events]) -> Events:
     (schema,) = running.schemas(operator)
     by = operator.aggregation.by
     groups = framed(running, operator, schema, by, inputs[0])
@@ -35,7 +35,7 @@ def _window_aggregate(operator: plan.WindowAggregate, running: Running, inputs: 
 
 
 @evaluate.register
-def _window_apply(operator: plan.WindowApply, running: Running, inputs: list[Events]) -> Events:
+def _window_apply(operator: plan.WindowApply, running: ReferenceRun, inputs: list[Events]) -> Events:
     (schema,) = running.schemas(operator)
     declared = [operator.schema[name] for name in operator.columns]
     inner = {"window", "session", *(e.name for e in operator.by)}
@@ -53,7 +53,7 @@ def _window_apply(operator: plan.WindowApply, running: Running, inputs: list[Eve
 
 
 def framed(
-    running: Running, operator: Any, schema: Schema, by: tuple[Expression, ...], events: Events
+    running: ReferenceRun, operator: Any, schema: Schema, by: tuple[Expression, ...], events: Events
 ) -> list[Event | Group]:
     """Return the windows or sessions of a stream as groups, each when its last unit is complete."""
     rows = [event.d for event in events if not isinstance(event, WM)]
@@ -85,7 +85,7 @@ def in_windows(
 
 
 def _windows(
-    running: Running, frame: WindowFrame | CalendarFrame, schema: Schema, events: list[Event]
+    running: ReferenceRun, frame: WindowFrame | CalendarFrame, schema: Schema, events: list[Event]
 ) -> list[Event | Group]:
     # A row moves to the last unit of each of its windows. No window is moved below its rows, so watermarks stay valid.
     spread: list[Event] = []
@@ -101,7 +101,7 @@ def _windows(
     return out
 
 
-def _revised(running: Running, frame: WindowFrame, schema: Schema, events: Events) -> list[Event | Group]:
+def _revised(running: ReferenceRun, frame: WindowFrame, schema: Schema, events: Events) -> list[Event | Group]:
     """Return windows that accept late rows: when they are complete, and again for what came since a watermark."""
     order = schema.order
     rows: dict[Hashable, list[Any]] = {}
@@ -135,7 +135,7 @@ def _revised(running: Running, frame: WindowFrame, schema: Schema, events: Event
             )
             if is_complete(last):
                 continue
-            if isinstance(event, LateRow):
+            if isinstance(event, LateEvent):
                 running.taken.add(event.origin)
             whole = {"window": bounds, **key}
             window = (t, freeze(whole))
@@ -147,7 +147,7 @@ def _revised(running: Running, frame: WindowFrame, schema: Schema, events: Event
     return out
 
 
-def _sessions(running: Running, frame: SessionFrame, schema: Schema, events: list[Event]) -> list[Event | Group]:
+def _sessions(running: ReferenceRun, frame: SessionFrame, schema: Schema, events: list[Event]) -> list[Event | Group]:
     order: Order[Any] = schema.order
     type_ = schema[frame.over].type or ""
     others = [name for name in schema.time if name != frame.over]

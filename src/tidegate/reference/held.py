@@ -12,7 +12,7 @@ from tidegate.flow.frames import period_end
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.spans import from_units, units
 from tidegate.flow.values import freeze, ordered
-from tidegate.reference.run import Events, Running, evaluate, on_time
+from tidegate.reference.run import Events, ReferenceRun, evaluate, on_time
 from tidegate.spec import DT, WM, Event, batch_op, incr_batch_op
 
 __all__ = [
@@ -39,7 +39,7 @@ class Group:
     rows: list[Any]
 
 
-def complete(running: Running, schema: Schema, events: Iterable[Event]) -> list[Event]:
+def complete(running: ReferenceRun, schema: Schema, events: Iterable[Event]) -> list[Event]:
     """Hold data until its time is complete; then give one event for each time, with all its data, times in order.
 
     A table has one time, which is complete.
@@ -67,7 +67,7 @@ def complete(running: Running, schema: Schema, events: Iterable[Event]) -> list[
     return out
 
 
-def keyed(running: Running, rows: list[Any], schema: Schema, by: tuple[Expression, ...]) -> list[dict[str, Any]]:
+def keyed(running: ReferenceRun, rows: list[Any], schema: Schema, by: tuple[Expression, ...]) -> list[dict[str, Any]]:
     """Return the key of each row: the values that it is grouped by."""
     names = [e.name for e in by]
     return [dict(zip(names, values, strict=True)) for values in running.duck.scalars(rows, schema, by)]
@@ -137,7 +137,7 @@ def answers(
 
 
 def aggregated(
-    running: Running, operator: Any, schema: Schema, key_columns: tuple[Column, ...]
+    running: ReferenceRun, operator: Any, schema: Schema, key_columns: tuple[Column, ...]
 ) -> Callable[[list[Group]], list[list[dict[str, Any]]]]:
     """Return the function that computes the aggregates of an operator for some groups."""
     aggregation = operator.aggregation
@@ -153,7 +153,7 @@ def aggregated(
 
 
 @evaluate.register
-def _gate(operator: plan.Gate, running: Running, inputs: list[Events]) -> Events:
+def _gate(operator: plan.Gate, running: ReferenceRun, inputs: list[Events]) -> Events:
     out: Events = []
     for event in complete(running, operator.schema, on_time(inputs[0])):
         rows = ordered(event.d, operator.schema.names) if isinstance(event, DT) else []
@@ -162,7 +162,7 @@ def _gate(operator: plan.Gate, running: Running, inputs: list[Events]) -> Events
 
 
 @evaluate.register
-def _distinct(operator: plan.Distinct, running: Running, inputs: list[Events]) -> Events:
+def _distinct(operator: plan.Distinct, running: ReferenceRun, inputs: list[Events]) -> Events:
     out: Events = []
     for event in complete(running, operator.schema, on_time(inputs[0])):
         if isinstance(event, WM):
@@ -174,7 +174,7 @@ def _distinct(operator: plan.Distinct, running: Running, inputs: list[Events]) -
 
 
 @evaluate.register
-def _aggregate(operator: plan.Aggregate, running: Running, inputs: list[Events]) -> Events:
+def _aggregate(operator: plan.Aggregate, running: ReferenceRun, inputs: list[Events]) -> Events:
     (schema,) = running.schemas(operator)
     events: list[Event | Group] = []
     for event in _with_keys(running, on_time(inputs[0]), schema, operator.aggregation.by, schema):
@@ -187,7 +187,7 @@ def _aggregate(operator: plan.Aggregate, running: Running, inputs: list[Events])
 
 
 def _with_keys(
-    running: Running, events: list[Event], schema: Schema, by: tuple[Expression, ...], times: Schema
+    running: ReferenceRun, events: list[Event], schema: Schema, by: tuple[Expression, ...], times: Schema
 ) -> list[Event]:
     """Pair each row with its key, and hold the pairs until their time is complete."""
     keys = iter(keyed(running, [event.d for event in events if isinstance(event, DT)], schema, by))
@@ -195,7 +195,7 @@ def _with_keys(
 
 
 @evaluate.register
-def _accumulate(operator: plan.Accumulate, running: Running, inputs: list[Events]) -> Events:
+def _accumulate(operator: plan.Accumulate, running: ReferenceRun, inputs: list[Events]) -> Events:
     (schema,) = running.schemas(operator)
     by = operator.aggregation.by
     groups = so_far(operator, by, running, schema, inputs[0])
@@ -204,7 +204,11 @@ def _accumulate(operator: plan.Accumulate, running: Running, inputs: list[Events
 
 
 def so_far(
-    operator: plan.Accumulate | plan.Top, by: tuple[Expression, ...], running: Running, schema: Schema, given: Events
+    operator: plan.Accumulate | plan.Top,
+    by: tuple[Expression, ...],
+    running: ReferenceRun,
+    schema: Schema,
+    given: Events,
 ) -> list[Event | Group]:
     """Return, as groups, all rows at or below each time that an operator answers at."""
     order = schema.order
@@ -252,7 +256,7 @@ def _at_period_end(operator: plan.Accumulate | plan.Top, schema: Schema, event: 
 
 
 @evaluate.register
-def _deduplicate(operator: plan.Deduplicate, running: Running, inputs: list[Events]) -> Events:
+def _deduplicate(operator: plan.Deduplicate, running: ReferenceRun, inputs: list[Events]) -> Events:
     schema = operator.schema
     others = [name for name in schema.time if name != operator.over] if operator.over else []
     last_kept: dict[Hashable, int] = {}

@@ -10,20 +10,20 @@ from typing import Any
 import pyarrow as pa
 
 from tidegate.flow.arrow import rows_of, table_of
-from tidegate.flow.errors import BadInput, FlowError, did_you_mean, nearest
+from tidegate.flow.errors import BadInput, FlowError
 from tidegate.flow.limits import Limit, out_of_range
 from tidegate.flow.orders import NOT_IN_ORDER
-from tidegate.flow.plan import Plan, Source, Table
+from tidegate.flow.plan import Source, Table
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import units
 from tidegate.spec import DT, WM, Event
 from tidegate.time import NotATime
 
-__all__ = ["LateRow", "RejectedRow", "check_names", "checked_table", "in_utc", "source_events", "table_rows"]
+__all__ = ["LateEvent", "RejectedRow", "checked_table", "in_utc", "source_events", "table_rows"]
 
 
 @dataclass(frozen=True, slots=True)
-class LateRow:
+class LateEvent:
     """A row that came after its time was complete: only windows with lateness accept it. ``origin`` identifies it."""
 
     t: Any
@@ -39,22 +39,6 @@ class RejectedRow:
     reason: str
 
 
-def check_names(plan: Plan, given: Any) -> None:
-    """Raise `BadInput` unless there is an input for each source and table, and no other."""
-    if not isinstance(given, Mapping):
-        raise BadInput(f"expected inputs as a mapping from source to rows, got {type(given).__name__}")
-    declared = [operator.id for operator in (*plan.sources, *plan.tables)]
-    for name in declared:
-        if name not in given:
-            near = nearest(name, [g for g in given if g not in declared])
-            hint = f"is it {near!r}?" if near else f"declared are {', '.join(declared)}"
-            raise BadInput(f"expected an input for {name!r}, got none", hint=hint)
-    for name in given:
-        if name not in declared:
-            hint = did_you_mean(name, declared, otherwise=f"declared are {', '.join(declared)}")
-            raise BadInput(f"got an input {name!r} that the flow has no source or table for", hint=hint)
-
-
 def table_rows(table: Table, given: Iterable[Any]) -> list[dict[str, Any]]:
     """Return the rows of a table, checked."""
     rows = list(given)
@@ -66,7 +50,7 @@ def table_rows(table: Table, given: Iterable[Any]) -> list[dict[str, Any]]:
 
 def source_events(
     source: Source, given: Iterable[Any], limits: Sequence[Limit]
-) -> tuple[list[Event | LateRow], list[RejectedRow]]:
+) -> tuple[list[Event | LateEvent], list[RejectedRow]]:
     """Return the events of a source, checked, with late rows marked; and the rows that were rejected."""
     schema, order = source.schema, source.schema.order
     given = list(given)
@@ -78,7 +62,7 @@ def source_events(
     data = [event.d if isinstance(event, DT) else event for event in given if not isinstance(event, WM)]
     rows = _checked(data, schema, source.id)
     remaining = iter(rows)
-    events: list[Event | LateRow] = []
+    events: list[Event | LateEvent] = []
     rejected: list[RejectedRow] = []
     watermarks: list[Any] = []
     for i, event in enumerate(given):
@@ -110,7 +94,7 @@ def source_events(
                 hint="DT(t, row) with t from the row's time columns; or the row alone",
             )
         if any(order.le(t, wm) for wm in watermarks):
-            events.append(LateRow(t, row, (source.id, i)))
+            events.append(LateEvent(t, row, (source.id, i)))
         else:
             events.append(DT(t, row))
     return events, rejected

@@ -10,7 +10,7 @@ from tidegate.flow.schema import Schema
 from tidegate.flow.values import ordered
 from tidegate.reference.held import complete, moved, units_of
 from tidegate.reference.paired import joined_row, key_of, side_by_side
-from tidegate.reference.run import Events, Running, evaluate, on_time
+from tidegate.reference.run import Events, ReferenceRun, evaluate, on_time
 from tidegate.spec import DT, WM, Event, produce, union_op
 
 __all__: list[str] = []
@@ -20,7 +20,7 @@ _Answer = tuple[Any, Any, Any]
 
 
 @evaluate.register
-def _interval_join(operator: plan.IntervalJoin, running: Running, inputs: list[Events]) -> Events:
+def _interval_join(operator: plan.IntervalJoin, running: ReferenceRun, inputs: list[Events]) -> Events:
     left, right = running.schemas(operator)
     streams = [on_time(stream) for stream in inputs]
     lefts, rights = ([event for event in stream if isinstance(event, DT)] for stream in streams)
@@ -46,7 +46,7 @@ def _interval_join(operator: plan.IntervalJoin, running: Running, inputs: list[E
 
 def _met(
     operator: plan.IntervalJoin,
-    running: Running,
+    running: ReferenceRun,
     left: Schema,
     right: Schema,
     lefts: list[DT[Any, Any]],

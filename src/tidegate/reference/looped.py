@@ -15,7 +15,7 @@ from tidegate.flow.schema import Column, Schema
 from tidegate.flow.values import freeze, ordered
 from tidegate.reference.held import Group, answers, grouped
 from tidegate.reference.paired import side_by_side
-from tidegate.reference.run import Events, Running, evaluate, on_time
+from tidegate.reference.run import Events, ReferenceRun, evaluate, on_time
 from tidegate.spec import DT, WM, Event, incr_batch_op, produce, union_op
 from tidegate.time import Order
 
@@ -27,7 +27,7 @@ Facts: TypeAlias = dict[Hashable, Row]
 
 
 @evaluate.register
-def _iterate(operator: plan.Iterate, running: Running, inputs: list[Events]) -> Events:
+def _iterate(operator: plan.Iterate, running: ReferenceRun, inputs: list[Events]) -> Events:
     order = operator.schema.order
     schemas = running.schemas(operator)
     tables: dict[str, list[Row]] = {}
@@ -65,7 +65,9 @@ def _united(order: Order[Any], streams: Mapping[str, list[Event]]) -> list[Event
 class _Loop:
     """Compute one version after the other; what is known in one is not used for the next."""
 
-    def __init__(self, operator: plan.Iterate, running: Running, columns: Mapping[str, tuple[Column, ...]]) -> None:
+    def __init__(
+        self, operator: plan.Iterate, running: ReferenceRun, columns: Mapping[str, tuple[Column, ...]]
+    ) -> None:
         self.operator = operator
         self.running = running
         self.columns = {**columns, KNOWN: operator.known.columns}

@@ -12,8 +12,8 @@ from tidegate.flow.spans import units
 from tidegate.flow.values import freeze, ordered, sort_key
 from tidegate.reference.framed import in_windows
 from tidegate.reference.held import complete, moved, units_of, with_time
-from tidegate.reference.inputs import LateRow
-from tidegate.reference.run import Events, Running, evaluate, on_time
+from tidegate.reference.inputs import LateEvent
+from tidegate.reference.run import Events, ReferenceRun, evaluate, on_time
 from tidegate.spec import DT, WM, Event, fproduce, incr_batch_op, join_op, produce, union_op
 from tidegate.time import Inl, Inr
 
@@ -36,7 +36,7 @@ def _on(side: Any, event: Event) -> Event:
 
 
 @evaluate.register
-def _union(operator: plan.Union, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
+def _union(operator: plan.Union, running: ReferenceRun, inputs: list[Events]) -> Events:  # noqa: ARG001
     names = operator.schema.names
     streams = [[_renamed(event, names) for event in stream] for stream in inputs]
     if not operator.schema.time:
@@ -45,7 +45,7 @@ def _union(operator: plan.Union, running: Running, inputs: list[Events]) -> Even
     unions = [union_op(operator.schema.order) for _ in streams[1:]]
     out: Events = []
     for nth, event in _in_turn(*streams):
-        if isinstance(event, LateRow):
+        if isinstance(event, LateEvent):
             out.append(event)
             continue
         passed = [event]
@@ -62,11 +62,11 @@ def _renamed(event: Any, names: tuple[str, ...]) -> Any:
         return event
     lower = {name.lower(): value for name, value in event.d.items()}
     row = {name: lower[name.lower()] for name in names}
-    return LateRow(event.t, row, event.origin) if isinstance(event, LateRow) else DT(event.t, row)
+    return LateEvent(event.t, row, event.origin) if isinstance(event, LateEvent) else DT(event.t, row)
 
 
 @evaluate.register
-def _join(operator: plan.Join, running: Running, inputs: list[Events]) -> Events:
+def _join(operator: plan.Join, running: ReferenceRun, inputs: list[Events]) -> Events:
     left, right = running.schemas(operator)
     if operator.with_table:
         return _join_table(operator, running, left, right, *inputs)
@@ -74,7 +74,7 @@ def _join(operator: plan.Join, running: Running, inputs: list[Events]) -> Events
 
 
 @evaluate.register
-def _window_join(operator: plan.WindowJoin, running: Running, inputs: list[Events]) -> Events:
+def _window_join(operator: plan.WindowJoin, running: ReferenceRun, inputs: list[Events]) -> Events:
     left, right = running.schemas(operator)
     if operator.frame.lateness:
         return _revised(operator, running, left, right, inputs)
@@ -92,7 +92,9 @@ def _to_windows(operator: plan.WindowJoin, schema: Schema, event: Event) -> list
     return [DT(t, event.d) for t, _ in in_windows(operator.frame, schema, event, event.d)]
 
 
-def _revised(operator: plan.WindowJoin, running: Running, left: Schema, right: Schema, inputs: list[Events]) -> Events:
+def _revised(
+    operator: plan.WindowJoin, running: ReferenceRun, left: Schema, right: Schema, inputs: list[Events]
+) -> Events:
     """Return joins in windows that accept late rows: a window and key whole, again for what came since a watermark."""
     schema, order, frame = operator.schema, operator.schema.order, operator.frame
     type_ = schema[frame.over].type or ""
@@ -135,7 +137,7 @@ def _revised(operator: plan.WindowJoin, running: Running, left: Schema, right: S
         for t, bounds in in_windows(frame, own, event, event.d):
             if is_complete(moved(schema, t, frame.over, units(bounds["end"], type_) - 1 + frame.lateness)):
                 continue
-            if isinstance(event, LateRow):
+            if isinstance(event, LateEvent):
                 running.taken.add(event.origin)
             place = (t, freeze([event.d[own[name].name] for name in operator.on]))
             rows.setdefault(place, (t, [], []))[1 + port].append(event.d)
@@ -151,7 +153,7 @@ class _Matches:
     def __init__(
         self,
         operator: Any,
-        running: Running,
+        running: ReferenceRun,
         left: Schema,
         right: Schema,
         lefts: list[tuple[Any, Any]],
@@ -189,7 +191,7 @@ def joined_row(operator: Any, left: Schema, right: Schema, t: Any, a: Any, b: An
 
 
 def _equal_times(
-    operator: Any, running: Running, left: Schema, right: Schema, lefts: list[Event], rights: list[Event]
+    operator: Any, running: ReferenceRun, left: Schema, right: Schema, lefts: list[Event], rights: list[Event]
 ) -> Events:
     rows = [[(event.t, event.d) for event in stream if isinstance(event, DT)] for stream in (lefts, rights)]
     matches = _Matches(operator, running, left, right, *rows)
@@ -248,7 +250,7 @@ def _at_one_time(how: str, matches: _Matches, data: list[tuple[int, int]]) -> li
 
 
 def _join_table(
-    operator: plan.Join, running: Running, left: Schema, right: Schema, stream: Events, table: Events
+    operator: plan.Join, running: ReferenceRun, left: Schema, right: Schema, stream: Events, table: Events
 ) -> Events:
     lefts = [((), event.d) for event in stream if not isinstance(event, WM)]
     rights = [((), event.d) for event in table if isinstance(event, DT)]
@@ -264,13 +266,13 @@ def _join_table(
             row = joined_row(
                 operator, left, right, event.t, a if a is None else lefts[a][1], b if b is None else rights[b][1]
             )
-            out.append(LateRow(event.t, row, event.origin) if isinstance(event, LateRow) else DT(event.t, row))
+            out.append(LateEvent(event.t, row, event.origin) if isinstance(event, LateEvent) else DT(event.t, row))
         i += 1
     return out
 
 
 @evaluate.register
-def _join_asof(operator: plan.JoinAsof, running: Running, inputs: list[Events]) -> Events:
+def _join_asof(operator: plan.JoinAsof, running: ReferenceRun, inputs: list[Events]) -> Events:
     left, right = running.schemas(operator)
     order = operator.schema.order
     others = [name for name in operator.schema.time if name != operator.over] if operator.over else []

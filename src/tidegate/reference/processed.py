@@ -16,7 +16,7 @@ from tidegate.flow.spans import from_units, units
 from tidegate.flow.timers import Timer, checked_timer, undeclared
 from tidegate.flow.values import freeze, ordered
 from tidegate.reference.held import complete, grouped, keyed, with_time
-from tidegate.reference.run import Events, Running, evaluate, on_time
+from tidegate.reference.run import Events, ReferenceRun, evaluate, on_time
 from tidegate.spec import DT, WM
 from tidegate.spec.operator import step
 from tidegate.spec.parts import name_of
@@ -26,7 +26,7 @@ __all__: list[str] = []
 
 
 @evaluate.register
-def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> Events:
+def _process(operator: plan.Process, running: ReferenceRun, inputs: list[Events]) -> Events:
     (schema,) = running.schemas(operator)
     order = schema.order
     events = on_time(inputs[0])

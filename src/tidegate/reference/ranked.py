@@ -11,26 +11,28 @@ from tidegate.flow.schema import Schema
 from tidegate.flow.values import sort_key
 from tidegate.reference.framed import framed
 from tidegate.reference.held import Group, answers, in_order, so_far
-from tidegate.reference.run import Events, Running, evaluate
+from tidegate.reference.run import Events, ReferenceRun, evaluate
 
 __all__: list[str] = []
 
 
 @evaluate.register
-def _top(operator: plan.Top, running: Running, inputs: list[Events]) -> Events:
+def _top(operator: plan.Top, running: ReferenceRun, inputs: list[Events]) -> Events:
     (schema,) = running.schemas(operator)
     groups = so_far(operator, operator.by, running, schema, inputs[0])
     return answers(groups, _first(running, operator, schema), operator.schema)
 
 
 @evaluate.register
-def _window_top(operator: plan.WindowTop, running: Running, inputs: list[Events]) -> Events:
+def _window_top(operator: plan.WindowTop, running: ReferenceRun, inputs: list[Events]) -> Events:
     (schema,) = running.schemas(operator)
     groups = framed(running, operator, schema, operator.by, inputs[0])
     return answers(groups, _first(running, operator, schema), operator.schema)
 
 
-def _first(running: Running, operator: Ranked, schema: Schema) -> Callable[[list[Group]], list[list[dict[str, Any]]]]:
+def _first(
+    running: ReferenceRun, operator: Ranked, schema: Schema
+) -> Callable[[list[Group]], list[list[dict[str, Any]]]]:
     """Return the function that chooses rows of some groups."""
 
     def compute(groups: list[Group]) -> list[list[dict[str, Any]]]:

@@ -16,8 +16,8 @@ from tidegate.flow.limits import Limit, out_of_range
 from tidegate.flow.moves import BACK, NULL_TIME
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import span_value, units
-from tidegate.reference.inputs import LateRow, RejectedRow
-from tidegate.reference.run import Events, Running, evaluate
+from tidegate.reference.inputs import LateEvent, RejectedRow
+from tidegate.reference.run import Events, ReferenceRun, evaluate
 from tidegate.spec import DT, WM, comp_op, flatten_op, map_op, produce
 from tidegate.time import TOP, Bound
 
@@ -32,19 +32,19 @@ def flat_map(events: Events, function: Callable[[list[Any]], list[list[Any]]]) -
     operator = comp_op(map_op(lambda _, number: results[number]), flatten_op())
     out: Events = []
     for event in events:
-        if isinstance(event, LateRow):
-            out += [LateRow(event.t, row, event.origin) for row in results[next(numbers)]]
+        if isinstance(event, LateEvent):
+            out += [LateEvent(event.t, row, event.origin) for row in results[next(numbers)]]
         else:
             out += produce(operator, [event if isinstance(event, WM) else DT(event.t, next(numbers))])
     return out
 
 
 def _with(event: Any, data: Any) -> Any:
-    return LateRow(event.t, data, event.origin) if isinstance(event, LateRow) else DT(event.t, data)
+    return LateEvent(event.t, data, event.origin) if isinstance(event, LateEvent) else DT(event.t, data)
 
 
 @evaluate.register
-def _where(operator: plan.Where, running: Running, inputs: list[Events]) -> Events:
+def _where(operator: plan.Where, running: ReferenceRun, inputs: list[Events]) -> Events:
     (schema,) = running.schemas(operator)
 
     def kept(rows: list[Any]) -> list[list[Any]]:
@@ -55,12 +55,14 @@ def _where(operator: plan.Where, running: Running, inputs: list[Events]) -> Even
 
 
 @evaluate.register
-def _select(operator: plan.Select, running: Running, inputs: list[Events]) -> Events:
+def _select(operator: plan.Select, running: ReferenceRun, inputs: list[Events]) -> Events:
     (schema,) = running.schemas(operator)
     return flat_map(inputs[0], lambda rows: [[row] for row in project(running, rows, schema, operator.outputs)])
 
 
-def project(running: Running, rows: list[Any], schema: Schema, outputs: tuple[Expression, ...]) -> list[dict[str, Any]]:
+def project(
+    running: ReferenceRun, rows: list[Any], schema: Schema, outputs: tuple[Expression, ...]
+) -> list[dict[str, Any]]:
     """Return, for each row, a row of the values of some expressions."""
     names = [output.name for output in outputs]
     return [dict(zip(names, values, strict=True)) for values in running.duck.scalars(rows, schema, outputs)]
@@ -68,13 +70,13 @@ def project(running: Running, rows: list[Any], schema: Schema, outputs: tuple[Ex
 
 @evaluate.register(plan.Explode)
 @evaluate.register(plan.Unfold)
-def _explode(operator: plan.Explode | plan.Unfold, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
+def _explode(operator: plan.Explode | plan.Unfold, running: ReferenceRun, inputs: list[Events]) -> Events:  # noqa: ARG001
     name = operator.column
     return flat_map(inputs[0], lambda rows: [[{**row, name: x} for x in row[name] or ()] for row in rows])
 
 
 @evaluate.register
-def _map_batches(operator: plan.MapBatches, running: Running, inputs: list[Events]) -> Events:
+def _map_batches(operator: plan.MapBatches, running: ReferenceRun, inputs: list[Events]) -> Events:
     (schema,) = running.schemas(operator)
     out: Events = []
     held: list[Any] = []
@@ -82,11 +84,11 @@ def _map_batches(operator: plan.MapBatches, running: Running, inputs: list[Event
     def release() -> None:
         # A batch is what came between two watermarks. A late row is a batch of its own, so that its results can be told
         # apart.
-        batch = [event for event in held if not isinstance(event, LateRow)]
+        batch = [event for event in held if not isinstance(event, LateEvent)]
         if batch:
             out.extend(_mapped(operator, schema, batch))
         for event in held:
-            if isinstance(event, LateRow):
+            if isinstance(event, LateEvent):
                 out.extend(_mapped(operator, schema, [event]))
         held.clear()
 
@@ -119,7 +121,7 @@ def _mapped(operator: plan.MapBatches, schema: Schema, batch: list[Any]) -> Even
 
 
 @evaluate.register
-def _at(operator: plan.At, running: Running, inputs: list[Events]) -> Events:
+def _at(operator: plan.At, running: ReferenceRun, inputs: list[Events]) -> Events:
     (schema,) = running.schemas(operator)
     rows = [event.d for event in inputs[0] if not isinstance(event, WM)]
     times = iter(running.duck.scalars(rows, schema, operator.moves))
@@ -133,7 +135,7 @@ def _at(operator: plan.At, running: Running, inputs: list[Events]) -> Events:
         if not reason:
             row = event.d | dict(zip(schema.time, new, strict=True))
             out.append(replace(event, t=schema.time_of(row), d=row))
-        elif not isinstance(event, LateRow):
+        elif not isinstance(event, LateEvent):
             # A row that is late at its source is set aside there.
             running.rejected[operator.id].append(RejectedRow(event.d, reason))
     return out

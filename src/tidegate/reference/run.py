@@ -12,16 +12,16 @@ from tidegate.flow.errors import BadInput, NotSupported
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import At, Plan, PlanOperator, Source, Table
 from tidegate.flow.schema import Schema
-from tidegate.reference.inputs import LateRow, RejectedRow, check_names, source_events, table_rows
+from tidegate.reference.inputs import LateEvent, RejectedRow, source_events, table_rows
 from tidegate.spec import DT, Event, Operator, fproduce, produce
 
-__all__ = ["Events", "Results", "Running", "evaluate", "on_time", "reference"]
+__all__ = ["Events", "ReferenceResults", "ReferenceRun", "evaluate", "on_time", "reference"]
 
 #: A stream: data are rows. Of a table: DT events at the time ().
-Events: TypeAlias = list[Event | LateRow]
+Events: TypeAlias = list[Event | LateEvent]
 
 
-class Results(dict[str, list[Event]]):
+class ReferenceResults(dict[str, list[Event]]):
     """The events of each sink; what was late at each source; what a source or an operator that moves rows rejected."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Results(dict[str, list[Event]]):
         return [event.d for event in self[sink] if isinstance(event, DT)]
 
 
-class Running:
+class ReferenceRun:
     """What operators share while a plan runs: the calculator, which late rows were taken, and which rows rejected."""
 
     def __init__(self, plan: Plan, *, ended: bool = True) -> None:
@@ -63,17 +63,17 @@ class Running:
 
 
 @singledispatch
-def evaluate(operator: PlanOperator, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
+def evaluate(operator: PlanOperator, running: ReferenceRun, inputs: list[Events]) -> Events:  # noqa: ARG001
     """Return the output stream of an operator; each kind of operator has its own rule."""
     raise NotSupported(f"the reference has no rule for {operator.verb}")
 
 
-def on_time(events: Iterable[Event | LateRow]) -> list[Event]:
+def on_time(events: Iterable[Event | LateEvent]) -> list[Event]:
     """Return the events without late rows."""
-    return [event for event in events if not isinstance(event, LateRow)]
+    return [event for event in events if not isinstance(event, LateEvent)]
 
 
-def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = True) -> Results:
+def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = True) -> ReferenceResults:
     """Run a plan on finite inputs: ``DT(t, row)`` and ``WM(t)`` for sources, rows for tables.
 
     If the inputs have not ``ended``, the result is the output so far.
@@ -93,10 +93,10 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = 
         raise NotSupported(f"the reference computes in UTC only, got {plan.timezone}", hint='Flow(…, timezone="UTC")')
     try:
         plan.check_sinks()
-        check_names(plan, inputs)
+        plan.check_inputs(inputs, "rows", "[…]")
     except TidegateError as error:
         raise error.at(f"flow {plan.name!r}") from None
-    running, bounds = Running(plan, ended=ended), limits(plan)
+    running, bounds = ReferenceRun(plan, ended=ended), limits(plan)
     streams: dict[str, Events] = {}
     rejected: dict[str, list[RejectedRow]] = {}
     for operator in plan:
@@ -117,7 +117,7 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = 
             raise
     late = {
         source.id: [
-            DT(e.t, e.d) for e in streams[source.id] if isinstance(e, LateRow) and e.origin not in running.taken
+            DT(e.t, e.d) for e in streams[source.id] if isinstance(e, LateEvent) and e.origin not in running.taken
         ]
         for source in plan.sources
     }
@@ -128,4 +128,4 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = 
                 hint='late="divert" sets late rows aside',
             ).at(f"flow {plan.name!r}")
     events = {sink.name: on_time(streams[sink.input]) for sink in plan.sinks}
-    return Results(events, late, rejected | running.rejected)
+    return ReferenceResults(events, late, rejected | running.rejected)

@@ -3,7 +3,7 @@
 from tidegate.sim.actions import Schedule
 from tidegate.sim.capability import Capability
 from tidegate.sim.dataflow import Dataflow
-from tidegate.sim.errors import BrokenFrontier, DroppedCapability, InvariantViolated, NotEnabled, Unfinished
+from tidegate.sim.errors import BrokenFrontier, InvariantViolated, NotEnabled, Unfinished
 from tidegate.sim.operator import Message, SimulatedOperator
 from tidegate.sim.scheduler import Adversary
 from tidegate.sim.shrink import shrink
@@ -14,7 +14,6 @@ __all__ = [
     "BrokenFrontier",
     "Capability",
     "Dataflow",
-    "DroppedCapability",
     "InvariantViolated",
     "Message",
     "NotEnabled",

@@ -51,7 +51,7 @@ class Receive(_OnOperator):
 
 
 class Proceed(_OnOperator):
-    """An operator is told its new frontiers."""
+    """An operator receives its new frontiers."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ class Hear:
 
 @dataclass(frozen=True, slots=True)
 class Propagate:
-    """A worker brings its frontiers up to date with what it has heard (``propagate``)."""
+    """A worker brings its frontiers up to date with the updates that it has received (``propagate``)."""
 
     worker: int
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tidegate.errors import BadValue
-from tidegate.sim.errors import DroppedCapability, NotEnabled
+from tidegate.progress import Forbidden
+from tidegate.sim.errors import NotEnabled
 
 __all__ = ["Capability", "Ledger"]
 
@@ -100,7 +101,7 @@ class Capability:
     def _usable(self, what: str, at: Any) -> Any:
         place = f"{what} with the capability for {self.location} at {self.time!r}"
         if self.dropped:
-            raise DroppedCapability(
+            raise Forbidden(
                 "a capability is used only while it is held",
                 "expected a capability that is held, got one that was dropped",
                 hint="keep a copy(), or drop it after its last use",

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from tidegate.errors import TidegateError
-from tidegate.progress import Forbidden
 
 __all__ = [
     "BrokenFrontier",
-    "DroppedCapability",
     "InvariantViolated",
     "NotEnabled",
     "Unfinished",
 ]
 
 
-class DroppedCapability(Forbidden):
-    """A capability used after it was dropped."""
-
-
 class BrokenFrontier(TidegateError, AssertionError):
-    """A message at a time that the operator had been told was complete."""
+    """A message at a time that was complete at the operator."""
 
 
 class InvariantViolated(TidegateError, AssertionError):

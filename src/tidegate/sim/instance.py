@@ -20,7 +20,7 @@ __all__ = ["OperatorInstance"]
 class OperatorInstance:
     """An operator on one worker: the object that does its work, and what the simulator keeps for it.
 
-    That is its inbox, the frontiers that it was told, and a ledger of what it did while it was called.
+    That is its inbox, the frontiers that it knows, and a ledger of what it did while it was called.
     """
 
     def __init__(self, node: DataflowNode, worker: int, workers: int, graph: Graph) -> None:
@@ -31,7 +31,7 @@ class OperatorInstance:
         #: What arrived and was not received yet, as port, time and datum.
         self.inbox: deque[tuple[str, Any, Any]] = deque()
         #: The frontiers that the operator knows; in the beginning every time may still come.
-        self.told: dict[str, Antichain[Any]] = {
+        self.known_frontiers: dict[str, Antichain[Any]] = {
             port: Antichain(node.order, node.order.bottoms()) for port in node.inputs
         }
         #: The capabilities that it begins with.
@@ -55,9 +55,9 @@ class OperatorInstance:
         """Return the oldest message that has arrived; raise `BrokenFrontier` if its time was complete."""
         arrived = self.inbox[0]
         port, t, data = arrived
-        if not self.told[port].reaches(t):
+        if not self.known_frontiers[port].reaches(t):
             raise BrokenFrontier(
-                f"expected no message below the frontier {self.told[port]!r}, got one at {t!r}: {data!r}"
+                f"expected no message below the frontier {self.known_frontiers[port]!r}, got one at {t!r}: {data!r}"
             ).at(f"input {self.node.at(port)} on worker {self.worker}")
 
         def retain(output: str, at: Any) -> Capability:

@@ -1,4 +1,4 @@
-"""What an operator can do in a simulation: receive messages, be told frontiers, and send with capabilities."""
+"""What an operator can do in a simulation: receive messages and frontiers, and send with capabilities."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ class SimulatedProtocol:
             (v, w): deque() for v in self.workers for w in self.workers
         }
         self.views = {w: Progress(graph, signed=True) for w in self.workers}
-        # What a worker heard and has not propagated; in the beginning it has heard of all capabilities.
+        # The updates that a worker has received and not propagated; in the beginning, those of all capabilities.
         everything = [(l, t, n) for held in self.caps.values() for (l, t), n in held.items()]
-        self.heard: dict[int, list[tuple[Location, Any, int]]] = {w: list(everything) for w in self.workers}
+        self.unpropagated: dict[int, list[tuple[Location, Any, int]]] = {w: list(everything) for w in self.workers}
         self.initialized: set[int] = set()
 
     def recv_cap(self, w: int, p: Pointstamp) -> None:
@@ -76,12 +76,12 @@ class SimulatedProtocol:
     def recv_upd(self, w: int, v: int) -> None:
         """Let the worker ``v`` receive the oldest update from ``w``."""
         update = self.updates[w, v].popleft()
-        self.heard[v] += [(l, t, n) for (l, t), n in update.items()]
+        self.unpropagated[v] += [(l, t, n) for (l, t), n in update.items()]
 
     def propagate(self, w: int) -> None:
         """Let ``w`` bring its frontiers up to date."""
-        heard, self.heard[w] = self.heard[w], []
-        self.views[w].update(heard)
+        received, self.unpropagated[w] = self.unpropagated[w], []
+        self.views[w].update(received)
         self.initialized.add(w)
 
     def frontier(self, w: int, l: Location) -> Antichain[Any]:

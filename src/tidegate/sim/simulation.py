@@ -62,7 +62,7 @@ class Simulation:
         self._data: dict[tuple[int, int], deque[tuple[str, str, Any, Any]]] = {
             (v, w): deque() for v in self.workers for w in self.workers
         }
-        #: Instances whose worker knows frontiers that they were not yet told, as worker and operator.
+        #: Instances that do not know the newest frontiers of their worker yet, as worker and operator.
         self._news: set[tuple[int, str]] = set()
 
     def instances(self, operator: str) -> list[Any]:
@@ -99,7 +99,7 @@ class Simulation:
         for w in self.workers:
             if protocol.temp[w]:
                 found.append(Send(w))
-            if w not in protocol.initialized or protocol.heard[w]:
+            if w not in protocol.initialized or protocol.unpropagated[w]:
                 found.append(Propagate(w))
         found += [Deliver(v, w) for (v, w), queue in self._data.items() if queue]
         found += [Hear(v, w) for (v, w), queue in protocol.updates.items() if queue and w in protocol.initialized]
@@ -139,7 +139,7 @@ class Simulation:
             if len(self.schedule) >= limit:
                 raise Unfinished(
                     f"expected the dataflow to come to rest within {limit} actions, got {len(actions)} still enabled",
-                    hint="drop every capability some day, or raise the limit",
+                    hint="let operators drop all their capabilities in the end, or raise the limit",
                 )
             self.perform(self._partly(adversary.choose(actions), adversary))
         return self.schedule
@@ -198,7 +198,7 @@ class Simulation:
         _enabled((action.worker, action.operator) in self._news, f"news for operator {action.operator!r}")
         frontiers = self._frontiers(instance)
         instance.call(lambda: instance.operator.proceed(frontiers), lambda ledger: self._settle(instance, ledger))
-        instance.told = frontiers
+        instance.known_frontiers = frontiers
         self._news.discard((action.worker, action.operator))
 
     def _send(self, action: Send) -> None:
@@ -218,7 +218,7 @@ class Simulation:
         self.protocol.propagate(action.worker)
         for (w, name), instance in self._instances.items():
             if w == action.worker and instance.node.inputs:
-                news = self._frontiers(instance) != instance.told
+                news = self._frontiers(instance) != instance.known_frontiers
                 (self._news.add if news else self._news.discard)((w, name))
 
     def _instance(self, action: Work | Receive | Proceed) -> OperatorInstance:

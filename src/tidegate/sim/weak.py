@@ -1,7 +1,7 @@
 """Weakly connected components of an evolving graph: the dataflow of Figure 2.
 
 Times are pairs: the version of the graph, and the round of the loop. Each vertex knows the least label that it has
-heard of, at first its own. Whenever it learns of a smaller one it tells its neighbours, one round later.
+received, at first its own. Whenever it receives a smaller one, it sends it to its neighbours, one round later.
 
     a.1 ──edges──▶ b.2    b.3 ──labels──▶ c.1    c.2 ──labels──▶ b.1    b.4 ──answers──▶ d.1
 

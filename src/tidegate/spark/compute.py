@@ -12,7 +12,7 @@ from tidegate.engine.plans import lower
 from tidegate.engine.tables import Rejected, Sinks, Tables, as_declared
 from tidegate.errors import TidegateError
 from tidegate.flow.limits import limits
-from tidegate.flow.orders.embed import embedded
+from tidegate.flow.orders.on_points import plan_on_points
 from tidegate.flow.plan import Iterate, Plan, Sink
 from tidegate.spark.backend import SparkBackend
 from tidegate.spark.inputs import check_inputs
@@ -65,7 +65,7 @@ def compute(flow: Plan, spark: SparkSession, inputs: Mapping[str, DataFrame]) ->
         runtime = spark_runtime(spark)
     except TidegateError as error:
         raise error.at(f"flow {flow.name!r}") from None
-    flow = embedded(flow)
+    flow = plan_on_points(flow)
     given = check_inputs(flow, inputs)
     if runs_python(flow):
         try:

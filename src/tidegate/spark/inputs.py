@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tidegate.engine.inputs import STEP, check_columns, check_names
+from tidegate.engine.inputs import STEP, check_columns
 from tidegate.flow.clocks import Clock, declared_schema, given_schema
 from tidegate.flow.errors import BadInput, FlowError
 from tidegate.flow.plan import Plan, Source, Table
@@ -30,7 +30,7 @@ def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[st
     With ``streaming``, sources must be streaming DataFrames, or clocks; otherwise all inputs must be bounded.
     """
     try:
-        check_names(flow, inputs, "DataFrame", "df")
+        flow.check_inputs(inputs, "DataFrame", "df")
     except FlowError as error:
         raise error.at(f"flow {flow.name!r}") from None
     checked = {}

@@ -166,7 +166,7 @@ class _Strip:
 
 
 def _join(canvas: Canvas, x: int, y: int, *, up: bool) -> None:
-    """Let a line touch the frame at a place, if there is one."""
+    """Connect a line to the frame at a place, if there is one."""
     character, tag = canvas.at(x, y)
     if character == "═":
         canvas.put(x, y, "╧" if up else "╤", tag)

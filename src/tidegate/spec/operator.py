@@ -73,7 +73,7 @@ def step(op: Operator[X, Y], event: X) -> tuple[Operator[X, Y], list[Y]]:
             return answer
     raise WrongType(
         f"expected (operator, list of outputs) from apply, got {answer!r}",
-        hint="answer a pair: the operator to go on with (self, if nothing changed), and a list, empty for no output",
+        hint="return a pair: the operator to continue with (self, if nothing changed), and a list, empty for no output",
     ).at(f"operator {type(op).__name__}")
 
 
@@ -158,7 +158,7 @@ def _exit(op: Operator[X, Y], where: str) -> Iterator[Y]:
         if not isinstance(last, Iterable):
             raise WrongType(
                 f"expected the last outputs, as a list or another iterable, from exit, got {last!r}",
-                hint="answer an empty list if nothing is left",
+                hint="return an empty list if nothing is left",
             ).at(f"operator {type(op).__name__}")
         yield from last
     except TidegateError as error:

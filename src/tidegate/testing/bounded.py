@@ -10,15 +10,15 @@ from tidegate.flow.arrow import table_of
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.schema import Schema
 from tidegate.progress import Reason
-from tidegate.testing.engines import Driver, Given, Row, Setting
+from tidegate.testing.engines import Driver, Row, Setting, SourceInput
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Bounded", "LocalBounded", "SparkBounded"]
+__all__ = ["BoundedDriver", "LocalBounded", "SparkBounded"]
 
 
-class Bounded(Driver):
+class BoundedDriver(Driver):
     """A flow that is computed when the input ends. Watermarks are ignored, and no row is late."""
 
     def __init__(self, setting: Setting) -> None:
@@ -41,7 +41,7 @@ class Bounded(Driver):
     def _rejected(self, found: Any) -> list[Row]:
         """Return the rows that were rejected, with the reason."""
 
-    def step(self, given: Mapping[str, Given], *, partitions: int = 1) -> None:  # noqa: ARG002
+    def step(self, given: Mapping[str, SourceInput], *, partitions: int = 1) -> None:  # noqa: ARG002
         """Keep the rows until the input ends."""
         for name, came in given.items():
             self._given[name] += came.rows
@@ -81,7 +81,7 @@ class Bounded(Driver):
         return self._tables
 
 
-class LocalBounded(Bounded):
+class LocalBounded(BoundedDriver):
     """`Flow.compute` on the local engine."""
 
     def _compute(self, given: Mapping[str, list[Row]]) -> Any:
@@ -102,7 +102,7 @@ class LocalBounded(Bounded):
         return [dict(zip(names, map(plain, row), strict=True)) for row in found.fetchall()]
 
 
-class SparkBounded(Bounded):
+class SparkBounded(BoundedDriver):
     """`Flow.compute` on Spark."""
 
     def __init__(self, setting: Setting, spark: SparkSession) -> None:

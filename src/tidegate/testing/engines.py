@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.extras import require
-from tidegate.flow.errors import BadArgument, nearest
+from tidegate.flow.errors import BadArgument, did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tidegate.progress import Reason
     from tidegate.testing.trials import Trial
 
-__all__ = ["ENGINES", "Driver", "Engine", "Given", "Setting"]
+__all__ = ["ENGINES", "Driver", "Engine", "Setting", "SourceInput"]
 
 #: The names of the engines, and what they run on. Bounded ones take all rows at once, as `Flow.compute` does.
 ENGINES: Mapping[str, str] = {
@@ -35,7 +35,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SourceInput:
     """What a source gets in a step: rows, and then the times that are complete after them."""
 
     rows: tuple[Row, ...] = ()
@@ -57,7 +57,7 @@ class Driver(ABC):
     """A flow on an engine that runs step by step."""
 
     @abstractmethod
-    def step(self, given: Mapping[str, Given], *, partitions: int = 1) -> None:
+    def step(self, given: Mapping[str, SourceInput], *, partitions: int = 1) -> None:
         """Make a step with what some sources get. ``partitions`` is how many Spark splits the rows into."""
 
     def set_clock(self, now: datetime) -> None:  # noqa: B027
@@ -114,10 +114,9 @@ class Engine:
 
     def __post_init__(self) -> None:
         if self.name not in ENGINES:
-            near = nearest(str(self.name), list(ENGINES))
             raise BadArgument(
                 f"expected the name of an engine ({'; '.join(ENGINES)}), got {self.name!r}",
-                hint=f"did you mean {near!r}?" if near else "",
+                hint=did_you_mean(self.name, ENGINES),
             )
 
     def __str__(self) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tidegate.flow.errors import NotSupported
 from tidegate.flow.plan import Plan
 from tidegate.testing.code_writer import CodeWriter, FlowCode
-from tidegate.testing.operator_code import NoSuchCall, call_code
+from tidegate.testing.operator_code import call_code
 
 __all__ = ["flow_code"]
 
@@ -24,7 +25,7 @@ def flow_code(plan: Plan) -> FlowCode | None:
     try:
         for operator in plan:
             code.lines.append(f"{writer.name(operator.id)} = {call_code(operator, writer)}")
-    except NoSuchCall:
+    except NotSupported:
         return None
     code.lines += [f"flow.sink({sink.name!r}, {writer.name(sink.input)})" for sink in plan.sinks]
     return code if code.opaque or _builds(code, plan) else None

@@ -24,7 +24,7 @@ from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Column, Schema
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.session import Local, cursor_of, local
-from tidegate.local_engine.streaming.engine import Engine
+from tidegate.local_engine.streaming.engine import LocalEngine
 from tidegate.local_engine.streaming.feeds.by_hand import ManualInput
 from tidegate.local_engine.streaming.parts import file_rows
 from tidegate.local_engine.streaming.reading import data_files, read
@@ -32,7 +32,7 @@ from tidegate.local_engine.streaming.start import prepare
 from tidegate.local_engine.types import spark_type
 from tidegate.progress import Reason
 from tidegate.testing.driven_run import DrivenRun, ManualClock
-from tidegate.testing.engines import Driver, Given, Row, Setting
+from tidegate.testing.engines import Driver, Row, Setting, SourceInput
 from tidegate.testing.plans import driven
 
 __all__ = ["LocalDriver", "place_for", "plain", "session", "set_aside", "timed_lines"]
@@ -61,13 +61,13 @@ class LocalDriver(Driver):
         self._tables = {t.id: table_of(setting.tables[t.id], t.schema.columns) for t in self._plan.tables}
         self._engine = self._begin()
 
-    def _begin(self) -> Engine:
+    def _begin(self) -> LocalEngine:
         inputs: dict[str, Any] = {**self._handed, **self._setting.clocks, **self._tables}
         outputs = {sink.name: parquet(str(self._place / sink.name)) for sink in self._plan.sinks}
         files = Files(self._place / "checkpoint")
         return prepare(self._plan, session(), inputs, outputs, files, clock=self._clock, **self._options)
 
-    def step(self, given: Mapping[str, Given], *, partitions: int = 1) -> None:  # noqa: ARG002
+    def step(self, given: Mapping[str, SourceInput], *, partitions: int = 1) -> None:  # noqa: ARG002
         """Put the rows and times into the feeds, and make a step."""
         for name, came in given.items():
             source = next(s for s in self._plan.sources if s.id == name)

@@ -20,13 +20,13 @@ from tidegate.spark.arrow import struct_type
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.rows import columns_of
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.engine import SparkEngine
 from tidegate.spark.streaming.parts import READ
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.start import prepare
 from tidegate.spark.wire import python_rows
 from tidegate.testing.driven_run import DrivenRun, ManualClock
-from tidegate.testing.engines import Driver, Given, Row, Setting
+from tidegate.testing.engines import Driver, Row, Setting, SourceInput
 from tidegate.testing.local import place_for, timed_lines
 from tidegate.testing.plans import driven
 from tidegate.testing.strategies import due_beat
@@ -51,17 +51,17 @@ class SparkDriver(Driver):
         self._ticks: dict[str, int] = {}
         self._engine = self._begin()
 
-    def _begin(self) -> Engine:
+    def _begin(self) -> SparkEngine:
         spark = self._spark
         frames = {t.id: frame(spark, t.schema, self._setting.tables[t.id]) for t in self._plan.tables}
         outputs = {sink.name: parquet(str(self._place / sink.name)) for sink in self._plan.sinks}
         files = files_at(spark, str(self._place / "checkpoint"))
         return prepare(self._plan, spark, frames, outputs, files, clock=self._clock, **self._options)
 
-    def step(self, given: Mapping[str, Given], *, partitions: int = 1) -> None:
+    def step(self, given: Mapping[str, SourceInput], *, partitions: int = 1) -> None:
         """Make a step with a batch of the rows and times."""
         runtime = spark_runtime(self._spark)
-        inputs = {s.id: self._frame(s, given.get(s.id, Given()).rows) for s in self._plan.sources}
+        inputs = {s.id: self._frame(s, given.get(s.id, SourceInput()).rows) for s in self._plan.sources}
         batch = united(self._plan, runtime, inputs, self._signals(given))
         with runtime.settings(spark__sql__shuffle__partitions=str(partitions)):
             self._engine.step(batch.repartition(partitions) if partitions > 1 else batch, self._batch)
@@ -80,14 +80,14 @@ class SparkDriver(Driver):
             rows = [{**row, STEP: None} for row in rows]
         return frame(self._spark, schema, rows)
 
-    def _signals(self, given: Mapping[str, Given]) -> dict[str, DataFrame]:
+    def _signals(self, given: Mapping[str, SourceInput]) -> dict[str, DataFrame]:
         found = {}
         for name in signals_of(self._plan):
             if name == CLOCK:
                 beat = due_beat(self._engine, self._clock.micros)
                 lines = [beat.line] if beat else []
             else:
-                lines = timed_lines(self._engine.flow, name, given.get(name, Given()).complete)
+                lines = timed_lines(self._engine.flow, name, given.get(name, SourceInput()).complete)
             found[name] = frame(self._spark, Schema((Column("value", "STRING"),)), [{"value": line} for line in lines])
         return found
 

@@ -8,16 +8,13 @@ from typing import Any
 
 from tidegate.flow import plan as operators
 from tidegate.flow.clocks import declared_schema
+from tidegate.flow.errors import NotSupported
 from tidegate.flow.plan import CalendarFrame, PlanOperator, SessionFrame, Source, Table, WindowFrame
 from tidegate.flow.schema import Column
 from tidegate.flow.watermarks import Arriving, AtEnd
 from tidegate.testing.code_writer import CodeWriter
 
-__all__ = ["NoSuchCall", "call_code"]
-
-
-class NoSuchCall(Exception):
-    """Raised for an operator that no call makes: only rewrites of a plan do."""
+__all__ = ["call_code"]
 
 
 def _call(on: str, verb: str, *arguments: Any, **named: Any) -> str:
@@ -43,8 +40,8 @@ def _ddl(columns: Sequence[Column]) -> str:
 
 @singledispatch
 def call_code(operator: PlanOperator, writer: CodeWriter) -> str:  # noqa: ARG001
-    """Return the code of the call that makes an operator."""
-    raise NoSuchCall(operator.verb)
+    """Return the code of the call that makes an operator; raise if only a rewrite of a plan makes it."""
+    raise _not_called(operator)
 
 
 @call_code.register
@@ -132,7 +129,7 @@ def _emit(operator: Any) -> str | None:
 @call_code.register
 def _(operator: operators.Accumulate, writer: CodeWriter) -> str:
     if operator.verb != "accumulate":
-        raise NoSuchCall(operator.verb)
+        raise _not_called(operator)
     found = operator.aggregation
     options = {"emit": _emit(operator), "every": _every(operator, writer)}
     forget = writer.span(operator.forget, operator)
@@ -276,3 +273,7 @@ def _(operator: operators.Iterate, writer: CodeWriter) -> str:
         rounds=operator.rounds,
         limit=operator.limit,
     )
+
+
+def _not_called(operator: PlanOperator) -> NotSupported:
+    return NotSupported(f"no call makes the operator {operator.verb}: only a rewrite of a plan does")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tidegate.flow.clocks import Clock, clock, ticking
-from tidegate.flow.errors import BadInput, nearest
+from tidegate.flow.errors import BadInput, did_you_mean
 from tidegate.flow.plan import Plan, Source
 from tidegate.flow.watermarks import ByHand, Published
 from tidegate.testing.engines import Setting
@@ -39,10 +39,9 @@ def tables_of(plan: Plan, given: Mapping[str, Iterable[Any]]) -> dict[str, list[
     known = [table.id for table in plan.tables]
     for name in given:
         if name not in known:
-            near = nearest(str(name), known)
             raise BadInput(
                 f"expected rows of tables ({', '.join(known) or 'there are none'}), got {name!r}",
-                hint=f"did you mean {near!r}?" if near else "rows of sources are sent: test.send(source, row, …)",
+                hint=did_you_mean(name, known, otherwise="rows of sources are sent: test.send(source, row, …)"),
             )
     for name in known:
         if name not in given:

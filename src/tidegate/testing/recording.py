@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from tidegate.testing.engines import Driver, Engine, Given, Setting
+from tidegate.testing.engines import Driver, Engine, Setting, SourceInput
 
 if TYPE_CHECKING:
     from tidegate.flow.flow import Flow
@@ -29,7 +29,7 @@ class Op:
 class Stepped(Op):
     """A step was made."""
 
-    given: Mapping[str, Given]
+    given: Mapping[str, SourceInput]
     partitions: int = 1
 
     def on(self, driver: Driver) -> None:

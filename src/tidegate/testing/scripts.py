@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from tidegate.testing.code_writer import importable
-from tidegate.testing.engines import Given
+from tidegate.testing.engines import SourceInput
 from tidegate.testing.flow_code import flow_code
 from tidegate.testing.recording import Asked, Clocked, Finished, Op, Recording, Restarted, Stepped
 from tidegate.time import Bound, Inl, Inr
@@ -84,7 +84,7 @@ def _call(op: Op) -> list[str]:
     return []
 
 
-def _step(given: Mapping[str, Given], partitions: int) -> str:
+def _step(given: Mapping[str, SourceInput], partitions: int) -> str:
     if len(given) == 1 and partitions == 1:
         ((name, came),) = given.items()
         if not came.rows and len(came.complete) == 1:
@@ -94,7 +94,7 @@ def _step(given: Mapping[str, Given], partitions: int) -> str:
     return f"test.step({_mapping({name: _list(_events(came)) for name, came in given.items()})}{option})"
 
 
-def _events(came: Given) -> list[str]:
+def _events(came: SourceInput) -> list[str]:
     return [*map(_row, came.rows), *(f"tg.WM({literal(t)})" for t in came.complete)]
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from tidegate.flow.plan import WindowFrame
 from tidegate.progress import Reason
-from tidegate.reference.run import Results, reference
+from tidegate.reference.run import ReferenceResults, reference
 from tidegate.spec import WM, Event
 from tidegate.testing.driven_run import DrivenRun, ManualClock
-from tidegate.testing.engines import Driver, Given, Row, Setting
+from tidegate.testing.engines import Driver, Row, Setting, SourceInput
 from tidegate.testing.plans import driven
 from tidegate.testing.strategies import SourceProgress
 from tidegate.time import Order, Poset, Product, maximal
@@ -33,9 +33,9 @@ class SpecificationDriver(Driver):
         self._complete: dict[str, list[Any]] = {source.id: [] for source in self._plan.sources}
         self._revises = any(isinstance(f := getattr(o, "frame", None), WindowFrame) and f.lateness for o in self._plan)
         self._ended = False
-        self._found: Results | None = None
+        self._found: ReferenceResults | None = None
 
-    def step(self, given: Mapping[str, Given], *, partitions: int = 1) -> None:  # noqa: ARG002
+    def step(self, given: Mapping[str, SourceInput], *, partitions: int = 1) -> None:  # noqa: ARG002
         """Add events. Raise if a row is late at a source that must not have late rows."""
         self._take(self._progress.step(given))
         if any(source.late == "fail" for source in self._plan.sources):
@@ -46,7 +46,7 @@ class SpecificationDriver(Driver):
         self._clock.now = now
         self._take(self._progress.step({}))
 
-    def _take(self, given: Mapping[str, Given]) -> None:
+    def _take(self, given: Mapping[str, SourceInput]) -> None:
         for name, came in given.items():
             order, known = self._plan[name].schema.order, self._complete[name]
             self._events[name] += came.rows
@@ -102,7 +102,7 @@ class SpecificationDriver(Driver):
         """Return the least times of a sink that are not complete."""
         return list(self._run.frontiers()[sink])
 
-    def _results(self) -> Results:
+    def _results(self) -> ReferenceResults:
         if self._found is None:
             given: dict[str, Any] = {**self._events, **self._setting.tables}
             self._found = reference(self._plan, given, ended=self._ended)

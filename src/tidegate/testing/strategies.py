@@ -18,14 +18,14 @@ from tidegate.engine.tracking import Tracking
 from tidegate.flow.duck import Duck
 from tidegate.flow.expressions import Expression
 from tidegate.flow.limits import Limit, limits
-from tidegate.flow.orders import PackedCoordinates, PosetCoordinates
-from tidegate.flow.orders.embed import embedded
+from tidegate.flow.orders import LexicographicCoordinates, PosetCoordinates
+from tidegate.flow.orders.on_points import plan_on_points
 from tidegate.flow.plan import Plan, Source
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, units
 from tidegate.flow.watermarks import Arriving, Punctuated, Ticking
 from tidegate.testing.driven_run import ManualClock
-from tidegate.testing.engines import Given, Row, Setting
+from tidegate.testing.engines import Row, Setting, SourceInput
 from tidegate.time import TOP, Inl, complete_times, maximal
 
 __all__ = ["SourceProgress", "due_beat"]
@@ -36,7 +36,7 @@ class SourceProgress:
 
     def __init__(self, plan: Plan, setting: Setting, clock: ManualClock) -> None:
         #: The flow with times as coordinates, as engines have them.
-        self.flow = embedded(plan)
+        self.flow = plan_on_points(plan)
         self.clock = clock
         self.marks = {source.id: Marks.start(source) for source in self.flow.sources}
         self.tracking = self.published_tracking = Tracking(self.flow, self._frontiers)
@@ -49,13 +49,13 @@ class SourceProgress:
     def _frontiers(self) -> dict[str, Any]:
         return {name: marks.frontier for name, marks in self.marks.items()}
 
-    def step(self, given: Mapping[str, Given]) -> dict[str, Given]:
+    def step(self, given: Mapping[str, SourceInput]) -> dict[str, SourceInput]:
         """Return the rows of each source in a step, with their times, and the times that are complete after it."""
         beat = due_beat(self, self.clock.micros)
         arrived = Running.arrival_time(self)  # type: ignore[arg-type]
-        found: dict[str, Given] = {}
+        found: dict[str, SourceInput] = {}
         for source in self.flow.sources:
-            came, done = self._rows_and_watermarks(source, given.get(source.id, Given()), arrived)
+            came, done = self._rows_and_watermarks(source, given.get(source.id, SourceInput()), arrived)
             before = self.marks[source.id]
             after = before.after(source, self._seen(source, came, done, beat))
             self.marks[source.id] = after
@@ -65,7 +65,7 @@ class SourceProgress:
             else:
                 complete = completed_times(source.schema, after.frontier) if moved else []
             if came or complete:
-                found[source.id] = Given(tuple(came), tuple(complete))
+                found[source.id] = SourceInput(tuple(came), tuple(complete))
         self.tracking.move(self._frontiers)
         return found
 
@@ -74,7 +74,7 @@ class SourceProgress:
         self.marks = {name: marks.ended() for name, marks in self.marks.items()}
         self.tracking.move(self._frontiers)
 
-    def _rows_and_watermarks(self, source: Source, given: Given, arrived: int) -> tuple[list[Row], list[Any]]:
+    def _rows_and_watermarks(self, source: Source, given: SourceInput, arrived: int) -> tuple[list[Row], list[Any]]:
         """Return the rows that a source gets in a step, and its watermarks.
 
         Arrival times and ticks of clocks are added. Punctuations are watermarks, and not rows.
@@ -93,10 +93,10 @@ class SourceProgress:
             return rows, list(given.complete)
         condition = source.watermark.condition
         assert isinstance(condition, Expression)
-        is_mark = [value is True for (value,) in self._duck.scalars(rows, schema, [condition])]
-        is_mark = [mark and _can_complete(schema, row) for mark, row in zip(is_mark, rows, strict=True)]
-        marks = [_mark(schema, row) for row, mark in zip(rows, is_mark, strict=True) if mark]
-        return [row for row, mark in zip(rows, is_mark, strict=True) if not mark], marks
+        is_watermark = [value is True for (value,) in self._duck.scalars(rows, schema, [condition])]
+        is_watermark = [is_ and _can_complete(schema, row) for is_, row in zip(is_watermark, rows, strict=True)]
+        watermarks = [_watermark_of(schema, row) for row, is_ in zip(rows, is_watermark, strict=True) if is_]
+        return [row for row, is_ in zip(rows, is_watermark, strict=True) if not is_], watermarks
 
     def _seen(self, source: Source, rows: Sequence[Row], done: Iterable[Any], beat: Beat | None) -> Seen:
         """Return what a strategy sees of some rows, in the form in which engines pass it."""
@@ -118,7 +118,7 @@ class SourceProgress:
         for row in timed if apart else ():
             groups[None if row[by] is None else str(row[by])].append(row)
         parts = [{"part": key, **_greatest(user.schema, some)} for key, some in groups.items()]
-        beats = [beat.line] if beat is not None and policy.pulse is not None else []
+        beats = [beat.line] if beat is not None and policy.clock_period is not None else []
         return policy.seen(Seen(), parts, beats)
 
 
@@ -127,14 +127,14 @@ def due_beat(running: Any, now: int) -> Beat | None:
 
     The local engine does the same.
     """
-    pulse = min((p for s in running.flow.sources if (p := policy_of(s).pulse) is not None), default=None)
-    if pulse is None:
+    clock_period = min((p for s in running.flow.sources if (p := policy_of(s).clock_period) is not None), default=None)
+    if clock_period is None:
         return None
     beats = [policy_of(s).last_beat(running.marks[s.id].memory) for s in running.flow.sources]
     last = max((beat for beat in beats if beat is not None), default=None)
     if last is None:
         return Beat(0, now)
-    return Beat(last.number + 1, now) if abs(now - last.at) >= pulse else None
+    return Beat(last.number + 1, now) if abs(now - last.at) >= clock_period else None
 
 
 def completed_times(schema: Schema, frontier: Any) -> list[Any]:
@@ -145,7 +145,7 @@ def completed_times(schema: Schema, frontier: Any) -> list[Any]:
     if isinstance(at, PosetCoordinates):
         still_open = set(at.elements_from(parts_of(schema, f) for f in frontier))
         return list(maximal(at.order, [x for x, _ in at.points if x not in still_open]))
-    if isinstance(at, PackedCoordinates):
+    if isinstance(at, LexicographicCoordinates):
         return [at.decode((n - 1,)) for n in frontier if n > 0] or (
             [(TOP,) * len(at.given.columns)] if not frontier else []
         )
@@ -157,7 +157,7 @@ def _on_axes(schema: Schema, t: Any) -> Any:
     return schema.coordinates.time_on_axes(t) if schema.coordinates else t
 
 
-def _mark(schema: Schema, row: Row) -> Any:
+def _watermark_of(schema: Schema, row: Row) -> Any:
     """Return the watermark of a punctuation. NULL in one of several time columns stands for every value."""
     if len(schema.time) == 1:
         return schema.time_of(row)

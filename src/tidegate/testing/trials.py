@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import TidegateError
 from tidegate.flow.arguments import one_of
 from tidegate.flow.clocks import given_schema
-from tidegate.flow.errors import BadArgument, BadInput, nearest
+from tidegate.flow.errors import BadArgument, BadInput, did_you_mean
 from tidegate.flow.flow import Flow
 from tidegate.flow.plan import At, Source
 from tidegate.flow.schema import Schema
 from tidegate.flow.watermarks import Arriving
 from tidegate.spec import WM
 from tidegate.testing.differences import NotAsExpected, Rows, difference
-from tidegate.testing.engines import Engine, Given, Setting
+from tidegate.testing.engines import Engine, Setting, SourceInput
 from tidegate.testing.hints import hints
 from tidegate.testing.plans import clocks_of, is_by_hand, tables_of
 from tidegate.testing.recording import Asked, Clocked, Finished, Op, Recording, Restarted, Stepped, recordings
@@ -142,7 +142,7 @@ class Trial:
     def step(self, given: Mapping[str, Iterable[Any]], *, partitions: int = 1) -> None:
         """Send rows and watermarks to several sources in one step. Spark splits the rows into ``partitions``."""
         self._check_open("step")
-        steps: list[dict[str, Given]] = []
+        steps: list[dict[str, SourceInput]] = []
         for name, events in given.items():
             for at, part in enumerate(self._cut(self._source(name), events)):
                 steps.extend([{}] if at == len(steps) else [])
@@ -257,7 +257,7 @@ class Trial:
         self.recording.ops.append(op)
         op.on(self._driver)
 
-    def _cut(self, source: Source, events: Iterable[Any]) -> list[Given]:
+    def _cut(self, source: Source, events: Iterable[Any]) -> list[SourceInput]:
         """Return events as steps. A row that comes after a watermark is in the next step."""
         arrives = self.setting.declared and isinstance(source.watermark, Arriving)
         schema = given_schema(source) if arrives else source.schema
@@ -273,7 +273,7 @@ class Trial:
                     steps[-1][0].append(row_of(event, schema, "a row"))
             except TidegateError as error:
                 raise error.at(f"event {n} for source {source.id!r}").at(f"flow {self._plan.name!r}") from None
-        return [Given(tuple(rows), tuple(done)) for rows, done in steps]
+        return [SourceInput(tuple(rows), tuple(done)) for rows, done in steps]
 
     def _check_advances(self, source: Source) -> None:
         if not is_by_hand(source, self.setting):
@@ -313,9 +313,8 @@ class Trial:
 
     def _check_known(self, name: str, known: list[str], what: str) -> None:
         if name not in known:
-            near = nearest(str(name), known)
-            hint = f"did you mean {near!r}?" if near else ""
-            raise self._error(f"expected the name of {what} ({', '.join(known)}), got {name!r}", hint=hint)
+            message = f"expected the name of {what} ({', '.join(known)}), got {name!r}"
+            raise self._error(message, hint=did_you_mean(name, known))
 
     def _check_open(self, what: str) -> None:
         if self._over:

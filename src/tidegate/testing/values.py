@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from tidegate.flow import sqltypes
-from tidegate.flow.errors import BadInput, nearest
+from tidegate.flow.errors import BadInput, did_you_mean
 from tidegate.flow.orders.ordered import Ordered
 from tidegate.flow.schema import Schema
 from tidegate.spec import DT
@@ -68,10 +68,9 @@ def row_of(given: Any, schema: Schema, what: str) -> dict[str, Any]:
         values = {str(name).lower(): value for name, value in row.items()}
         for name in row:
             if str(name) not in schema:
-                near = nearest(str(name), schema.names)
                 raise BadInput(
                     f"expected {what} with columns {', '.join(schema.names)}, got {name!r}",
-                    hint=f"did you mean {near!r}?" if near else "",
+                    hint=did_you_mean(name, schema.names),
                 )
     elif isinstance(row, tuple | list):
         if len(row) != len(schema.names):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from tidegate.flow.plan import Plan, WindowFrame
-from tidegate.testing.engines import Given, Setting
+from tidegate.testing.engines import Setting, SourceInput
 from tidegate.testing.recording import Op, Restarted, Stepped
 from tidegate.time import Order
 
@@ -53,11 +53,11 @@ def _recut(setting: Setting, steps: Sequence[Stepped], chance: random.Random) ->
 
 def _other_orders(steps: Sequence[Stepped], chance: random.Random) -> Iterator[Stepped]:
     for step in steps:
-        yield Stepped({n: Given(tuple(_shuffled(g.rows, chance)), g.complete) for n, g in step.given.items()})
+        yield Stepped({n: SourceInput(tuple(_shuffled(g.rows, chance)), g.complete) for n, g in step.given.items()})
 
 
 def _other_cuts(plan: Plan, steps: Sequence[Stepped], chance: random.Random) -> Iterator[Stepped]:
-    queues: dict[str, list[Given]] = {}
+    queues: dict[str, list[SourceInput]] = {}
     for step in steps:
         for name, given in step.given.items():
             queues.setdefault(name, []).append(given)
@@ -73,7 +73,7 @@ def _other_cuts(plan: Plan, steps: Sequence[Stepped], chance: random.Random) -> 
             yield Stepped(taken)
 
 
-def _events(given: Sequence[Given], chance: random.Random) -> list[tuple[bool, Any]]:
+def _events(given: Sequence[SourceInput], chance: random.Random) -> list[tuple[bool, Any]]:
     """Return the events of a source. Each is a pair: whether it is a row, and the row or the watermark."""
     found: list[tuple[bool, Any]] = []
     rows: list[Any] = []
@@ -85,7 +85,7 @@ def _events(given: Sequence[Given], chance: random.Random) -> list[tuple[bool, A
     return found + [(True, row) for row in _shuffled(rows, chance)]
 
 
-def _first(plan: Plan, name: str, events: list[tuple[bool, Any]], many: int) -> Given | None:
+def _first(plan: Plan, name: str, events: list[tuple[bool, Any]], many: int) -> SourceInput | None:
     """Remove and return the first ``many`` events. Stop before a row that would be late because of one of them."""
     schema = plan[name].schema
     rows: list[Any] = []
@@ -96,7 +96,7 @@ def _first(plan: Plan, name: str, events: list[tuple[bool, Any]], many: int) -> 
             break
         (rows if is_row else done).append(event)
         events.pop(0)
-    return Given(tuple(rows), tuple(done)) if rows or done else None
+    return SourceInput(tuple(rows), tuple(done)) if rows or done else None
 
 
 def covers(order: Order[Any], done: Sequence[Any], t: Any) -> bool:
@@ -119,10 +119,10 @@ def merged(plan: Plan, first: Stepped, second: Stepped) -> Stepped | None:
     """Return two steps as one; None if a late row would not be late then."""
     found = dict(first.given)
     for name, given in second.given.items():
-        before = found.get(name, Given())
+        before = found.get(name, SourceInput())
         if any(covers(plan[name].schema.order, before.complete, _time_of(plan, name, row)) for row in given.rows):
             return None
-        found[name] = Given((*before.rows, *given.rows), (*before.complete, *given.complete))
+        found[name] = SourceInput((*before.rows, *given.rows), (*before.complete, *given.complete))
     return Stepped(found, max(first.partitions, second.partitions))
 
 
@@ -142,7 +142,7 @@ def without(ops: Sequence[Op], rows: set[int], marks: set[tuple[str, int]]) -> l
             first = counts.get(name, 0)
             counts[name] = first + len(each.complete)
             done = tuple(t for n, t in enumerate(each.complete, first) if (name, n) not in marks)
-            left = Given(tuple(row for row in each.rows if id(row) not in rows), done)
+            left = SourceInput(tuple(row for row in each.rows if id(row) not in rows), done)
             if left.rows or left.complete:
                 given[name] = left
         if given:

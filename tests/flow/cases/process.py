@@ -83,18 +83,18 @@ class Visit(Operator[Any, Any]):
         return [DT(self.last + 4, {"y": -self.rows})]
 
 
-class Told(Visit):
+class VisitWithState(Visit):
     """The same, which can tell what it knows."""
 
-    def apply(self, event: Any) -> tuple[Told, list[Any]]:
+    def apply(self, event: Any) -> tuple[VisitWithState, list[Any]]:
         copy, answers = super().apply(event)
-        return Told(copy.rows, copy.last), answers
+        return VisitWithState(copy.rows, copy.last), answers
 
     def state(self) -> Any:
         return [self.rows, self.last]
 
-    def resume(self, state: Any) -> Told:
-        return Told(*state)
+    def resume(self, state: Any) -> VisitWithState:
+        return VisitWithState(*state)
 
 
 VISITS = [(1, "a", 1), (1, "a", 2), (4, "a", 3), (2, "b", 4), (9, "a", 5), (13, "a", 6), (13, "b", 7), (30, None, 8)]
@@ -255,7 +255,7 @@ CASES = [
     ),
     Case(
         "forget: the same, of copies that tell what they know",
-        lambda f: ints(f).process(Told(), by="k", schema="y INT", forget=5),
+        lambda f: ints(f).process(VisitWithState(), by="k", schema="y INT", forget=5),
         {"s": VISITS},
         VISITED,
     ),

@@ -26,7 +26,7 @@ from tidegate.check.proofs.logic import (
     vacant,
 )
 from tidegate.check.proofs.query import ProofStep
-from tidegate.check.proofs.updates import UpdatesState, counted, function, rows
+from tidegate.check.proofs.updates import UpdatesState, counted, function, rows, unknown_updates
 
 __all__ = [
     "CLAIMS",
@@ -36,6 +36,7 @@ __all__ = [
     "ClocksRules",
     "clocks",
     "elsewhere",
+    "mono_of_receiver",
     "others_keep",
     "recv_upd",
     "then_vacant_rec",
@@ -90,16 +91,7 @@ def _beta(c: UpdatesState, w: Term, v: Term, k: Term, p: Term) -> Term:
 
 
 def _begin(scope: ProofScope) -> UpdatesState:
-    return UpdatesState(
-        scope,
-        rec=function("rec", "P"),
-        temp=function("temp", "WP"),
-        glob=function("glob", "WP"),
-        tail=function("tail", "WWIP"),
-        first=function("first", "WW"),
-        last=function("last", "WW"),
-        info=function("info", "WP"),
-    ).with_sums()
+    return UpdatesState(scope, **unknown_updates()).with_sums()
 
 
 def _axioms(c: UpdatesState) -> list[Term]:
@@ -235,13 +227,25 @@ def then_vacant_rec(_: UpdatesState, then: UpdatesState, p: Term) -> Term:
 
 
 def others_keep(action: str) -> Claim[Any]:
-    """Return that an action changes only what its own worker has to tell, so that a sum changes by just that."""
+    """Return that an action changes only what its own worker has yet to send, and that sums change by just that."""
     return Claim(
         "nothing else changes in info",
         "WWP",
         lambda _, __, a, b, p: a != SENDER,
         lambda c, then, a, b, p: then.to_come(a, b)(p) == c.to_come(a, b)(p),
         action=action,
+    )
+
+
+def mono_of_receiver(proof: Any) -> Claim[Any]:
+    """Return Mono for the worker that receives an update, which has a proof of its own."""
+    return Claim(
+        "Mono of the receiver",
+        "P",
+        lambda c, _, p: vacant_view(c, RECEIVER, p),
+        lambda _, then, p: vacant_view(then, RECEIVER, p),
+        proof,
+        action="recv_upd",
     )
 
 
@@ -252,14 +256,7 @@ CLAIMS: tuple[Claim[UpdatesState], ...] = (
     *(Claim("Safe for ever", "P", vacant_rec, then_vacant_rec, action=a) for a in ("perf_op", "send_upd", "recv_upd")),
     *(Claim("Mono", "WP", vacant_view, then_vacant_view, action=a) for a in ("perf_op", "send_upd")),
     Claim("Mono", "WP", elsewhere, then_vacant_view, action="recv_upd"),
-    Claim(
-        "Mono of the receiver",
-        "P",
-        lambda c, _, p: vacant_view(c, RECEIVER, p),
-        lambda _, then, p: vacant_view(then, RECEIVER, p),
-        _mono,
-        action="recv_upd",
-    ),
+    mono_of_receiver(_mono),
 )
 
 

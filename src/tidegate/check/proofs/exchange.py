@@ -30,7 +30,7 @@ from tidegate.check.proofs.logic import (
     supp,
     supp_strong,
 )
-from tidegate.check.proofs.updates import UpdatesState, counted, function, total
+from tidegate.check.proofs.updates import UpdatesState, counted, function, total, unknown_updates
 
 __all__ = [
     "INVARIANTS",
@@ -97,18 +97,8 @@ def both(scope: ProofScope, C: Counts, M: Counts) -> Term:
 
 def begin(scope: ProofScope) -> ExchangeState:
     """Return a configuration of which nothing is known."""
-    return ExchangeState(
-        scope,
-        rec=function("rec", "P"),
-        temp=function("temp", "WP"),
-        glob=function("glob", "WP"),
-        tail=function("tail", "WWIP"),
-        first=function("first", "WW"),
-        last=function("last", "WW"),
-        info=function("info", "WP"),
-        caps=function("caps", "WP"),
-        data=function("data", "WP"),
-    ).with_sums()
+    unknown = unknown_updates()
+    return ExchangeState(scope, **unknown, caps=function("caps", "WP"), data=function("data", "WP")).with_sums()
 
 
 def axioms(c: ExchangeState) -> list[Term]:

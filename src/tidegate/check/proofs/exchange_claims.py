@@ -8,6 +8,7 @@ from tidegate.check.proofs.clocks import (
     RECEIVER,
     SENDER,
     elsewhere,
+    mono_of_receiver,
     others_keep,
     recv_upd,
     then_vacant_rec,
@@ -231,14 +232,7 @@ CLAIMS: tuple[Claim[ExchangeState], ...] = (
     Claim("lemma glob: along a queue", "WWIP", _heard, _both_vacant, _next_is_vacant),
     *(Claim("Mono", "WP", vacant_view, then_vacant_view, action=a) for a in _ACTIONS[:3]),
     Claim("Mono", "WP", elsewhere, then_vacant_view, action="recv_upd"),
-    Claim(
-        "Mono of the receiver",
-        "P",
-        lambda c, _, p: vacant_view(c, RECEIVER, p),
-        lambda _, then, p: vacant_view(then, RECEIVER, p),
-        _mono,
-        action="recv_upd",
-    ),
+    mono_of_receiver(_mono),
 )
 
 

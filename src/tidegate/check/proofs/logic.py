@@ -1,4 +1,4 @@
-"""The language of the proofs: a partial order of pointstamps, signed multisets over it, and what is said of them.
+"""The language of the proofs: a partial order of pointstamps, signed multisets over it, and statements about them.
 
 A formula is written once and read in two ways. In `Unbounded` quantifiers are the solver's own, over any number of
 workers and pointstamps. In `Finite` they are written out over a few named ones: the solver then always decides, and a
@@ -97,7 +97,7 @@ class Unbounded:
 
 
 class Finite:
-    """As many individuals of each sort as is said, by name: ``Finite(W=2, P=3, I=4)``.
+    """A given number of individuals of each sort, which have names: ``Finite(W=2, P=3, I=4)``.
 
     Positions in queues are the integers from 0; a formula that speaks of them bounds them itself.
     """
@@ -158,7 +158,7 @@ def finite(scope: ProofScope, M: Counts) -> Term:
     """Return what is used of finiteness: at or below what has a count, something minimal has one.
 
     Every multiset of the protocols has finitely many counts other than 0, so this is true of it in any partial order.
-    That a set is finite can not be said in the solver's language.
+    The solver's language cannot express that a set is finite.
     """
     return scope.all(
         "P",

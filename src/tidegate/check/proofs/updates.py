@@ -1,4 +1,4 @@
-"""What the proofs of clocks and exchange share: updates in queues, and what a worker has not heard yet.
+"""What the proofs of clocks and exchange share: updates in queues, and what a worker has not received yet.
 
 A queue of updates is written as sums: ``tail(w, v, k)`` is the sum of the updates from ``w`` to ``v`` from position
 ``k`` on, and of what ``w`` has not sent. The queue has the positions from ``first(w, v)`` to before ``last(w, v)``. Any
@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import z3
 
 from tidegate.check.proofs.inductive import shown
 from tidegate.check.proofs.logic import Counts, Finite, ProofScope, Term, le, sort
 
-__all__ = ["UpdatesState", "counted", "function", "order_in_words", "rows", "total"]
+__all__ = ["UpdatesState", "counted", "function", "order_in_words", "rows", "total", "unknown_updates"]
 
 
 def function(name: str, sorts: str, result: str = "Z") -> Callable[..., Term]:
@@ -27,6 +27,12 @@ def function(name: str, sorts: str, result: str = "Z") -> Callable[..., Term]:
         name, *(sort(s) for s in sorts), results[result] if result in results else sort(result)
     )
     return f
+
+
+def unknown_updates() -> dict[str, Any]:
+    """Return the fields of an `UpdatesState` of which nothing is known."""
+    sorts = {"rec": "P", "temp": "WP", "glob": "WP", "tail": "WWIP", "first": "WW", "last": "WW", "info": "WP"}
+    return {name: function(name, of) for name, of in sorts.items()}
 
 
 def total(scope: Finite, term: Callable[[Term], Term]) -> Term:
@@ -91,7 +97,7 @@ class UpdatesState:
         return replace(self, info=lambda v, p: total(scope, lambda w: self.to_come(w, v)(p)))
 
     def moved(self, then: Self, w: Term) -> Self:
-        """Return ``then`` with its sums: only what ``w`` has to tell changed, and a sum changes by what changed."""
+        """Return ``then`` with its sums: only what ``w`` has yet to send has changed, and each sum changes by that."""
         if isinstance(self.scope, Finite):
             return then.with_sums()
         return replace(then, info=lambda v, p: self.info(v, p) + then.to_come(w, v)(p) - self.to_come(w, v)(p))
@@ -114,8 +120,8 @@ class UpdatesState:
         def tail(a: Term, b: Term, k: Term, p: Term) -> Term:
             end = self.last(a, b)
             kept = self.temp(w, p) - gamma(p)
-            told = z3.If(z3.And(to(a, b), k == end + 1), kept, self.tail(a, b, k, p))
-            return told if sender_too else told - z3.If(z3.And(a == w, b == w), gamma(p), 0)
+            coming = z3.If(z3.And(to(a, b), k == end + 1), kept, self.tail(a, b, k, p))
+            return coming if sender_too else coming - z3.If(z3.And(a == w, b == w), gamma(p), 0)
 
         then = replace(
             self,

@@ -73,7 +73,7 @@ def check_none_after(files: Files, directory: str, last: int) -> None:
     if steps:
         raise BadCheckpoint(
             f"{files.path(directory)} has the rows of step {min(steps)}, and the last commit is of step {last}",
-            hint="was the checkpoint put back from an earlier moment? put back what it wrote of the same moment, "
+            hint="was the checkpoint restored from an older copy? restore its outputs from the same time, "
             "or begin with a new checkpoint and other outputs",
         )
 

@@ -148,9 +148,10 @@ def states_in(commit: Mapping[str, Any]) -> dict[str, tuple[State, ...]]:
     """
     found = value_from_json(Mapping[str, tuple[Any, ...]], commit["state"], "the states")
     named = value_from_json(Mapping[str, Any], commit["flow"].get("state", {}), "the operators with state")
-    missing = [key for key in named if key not in found]
+    missing = [str(text) for key, text in named.items() if key not in found]
     if missing and not commit["ended"]:
-        raise not_as_written(f"the state of {', '.join(missing)}", list(found), "only ")
+        there = [str(named.get(key, key)) for key in found]
+        raise not_as_written(f"the state of {', '.join(missing)}", there, "only ")
     return {key: tuple(map(State.from_json, states)) for key, states in found.items()}
 
 

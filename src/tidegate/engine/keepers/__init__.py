@@ -7,7 +7,7 @@ from typing import Any
 
 from tidegate.engine.keepers.accumulated import AllCells, AllRows, FirstRows
 from tidegate.engine.keepers.intervals import RowsInIntervals
-from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, Keeper, StepInput, Types
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState, Keeper, StepInput, Types
 from tidegate.engine.keepers.last_rows import LastKept, LatestRight
 from tidegate.engine.keepers.loops import LoopFacts
 from tidegate.engine.keepers.per_time import CellsPerTime, RowsPerTime
@@ -23,7 +23,7 @@ from tidegate.flow.errors import NotSupported
 from tidegate.flow.plan import CalendarFrame, Plan, PlanOperator, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 
-__all__ = ["Answer", "FrontierMove", "Held", "Keeper", "Memory", "StepInput", "Types", "keepers_of"]
+__all__ = ["Answer", "FrontierMove", "HeldState", "Keeper", "Memory", "StepInput", "Types", "keepers_of"]
 
 
 def keepers_of(flow: Plan, *, allow_pickle: bool = False) -> dict[str, Keeper[Any]]:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from tidegate.engine.frontiers import Frontier, complete, complete_at, is_complete, moving, newly_complete, parts_of
-from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, Keeper
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState, Keeper
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.lowering.accumulate import answers_of, cells_of, counted_at, merged_cells
 from tidegate.engine.lowering.chains import UNTIL, remembered
@@ -64,7 +64,7 @@ class _AccumulatingKeeper(Keeper[Accumulating]):
 class AllRows(_AccumulatingKeeper[plan.Accumulate]):
     """All rows. Each is part of all later answers, until its group is forgotten."""
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return the rows of groups that are not forgotten."""
         if self.operator.forget is None:
             return rows
@@ -73,7 +73,7 @@ class AllRows(_AccumulatingKeeper[plan.Accumulate]):
         known = self._remembered(counted, list(keys)).where(f"NOT ({self._forgotten(at)})")
         return known.select(as_they_are(rows.names))
 
-    def answer(self, held: Held, moved: FrontierMove) -> Answer:
+    def answer(self, held: HeldState, moved: FrontierMove) -> Answer:
         """Return the answers at the times that became complete."""
         done = newly_complete(self.operator.schema, moved.old, moved.new)
         return held.answers(lower_operator(self.operator, self.read(held, 0)).where(done))
@@ -91,11 +91,11 @@ class _Cells(_AccumulatingKeeper[Accumulating]):
         """The grouping expressions."""
 
     @abstractmethod
-    def merged(self, held: Held, cells: Relation, *apart: str) -> Relation:
+    def merged(self, held: HeldState, cells: Relation, *apart: str) -> Relation:
         """Return the cells, merged into one for each group, time and value of the columns ``apart``."""
 
     @abstractmethod
-    def answered(self, held: Held, cells: Relation) -> Relation:
+    def answered(self, held: HeldState, cells: Relation) -> Relation:
         """Return the answers at the times of the cells with ``__here`` > 0, computed from all cells."""
 
     def times(self, port: int) -> list[str]:  # noqa: ARG002
@@ -103,7 +103,7 @@ class _Cells(_AccumulatingKeeper[Accumulating]):
         columns = enumerate(self.operator.schema.times)
         return [f"IF(__here > 0, {to_units(f'__t{i}', column.type or '')}, NULL)" for i, column in columns]
 
-    def answer(self, held: Held, moved: FrontierMove) -> Answer:
+    def answer(self, held: HeldState, moved: FrontierMove) -> Answer:
         """Return the answers for the cells that became complete. The cells before them count, too."""
         schema = self.operator.schema
         waiting = [
@@ -126,7 +126,7 @@ class _Cells(_AccumulatingKeeper[Accumulating]):
             known = known.join(groups.small() if few else groups, same, "semi")
         return held.answers(self.answered(held, self._represented(known, moved.old).union(fresh)))
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return the cells. Those at complete times are merged if no later answer can tell them apart."""
         done = f"(__here = 0 OR ({complete(self.operator.schema, at, self._times)}))"
         marked = rows.with_columns({"__waits": f"NOT {done}"})
@@ -194,11 +194,11 @@ class AllCells(_Cells[plan.Accumulate]):
         """Return the cells of new rows, all of which wait."""
         return cells_of(self.operator, rows).with_columns({"__here": "__n"})
 
-    def merged(self, held: Held, cells: Relation, *apart: str) -> Relation:
+    def merged(self, held: HeldState, cells: Relation, *apart: str) -> Relation:
         """Return one cell for each group and time."""
         return merged_cells(self.operator, cells, held.input_types(), *apart)
 
-    def answered(self, held: Held, cells: Relation) -> Relation:
+    def answered(self, held: HeldState, cells: Relation) -> Relation:
         """Return the accumulated answers at the cells with ``__here`` > 0."""
         return answers_of(self.operator, self.merged(held, cells), held.input_types())
 
@@ -217,11 +217,11 @@ class FirstRows(_Cells[plan.Top]):
         """Return the first rows of each group and time, all of which wait."""
         return self._first(placed(self.operator, rows), rows)
 
-    def merged(self, held: Held, cells: Relation, *apart: str) -> Relation:
+    def merged(self, held: HeldState, cells: Relation, *apart: str) -> Relation:
         """Return the first rows of each group and time."""
         return self._first(cells, held.input_types(), *apart)
 
-    def answered(self, held: Held, cells: Relation) -> Relation:
+    def answered(self, held: HeldState, cells: Relation) -> Relation:
         """Return the first rows at the times of the cells with ``__here`` > 0."""
         return top_answers(self.operator, cells, held.input_types())
 

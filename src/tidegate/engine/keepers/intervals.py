@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.engine.frontiers import Frontier, complete, complete_at, is_complete, newly_complete
-from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, Units, WaitingRows
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState, Units, WaitingRows
 from tidegate.engine.lowering import lower_by, lower_operator
 from tidegate.engine.lowering.intervals import alone, pairs
 from tidegate.engine.relation import Relation, united
@@ -20,7 +20,7 @@ class RowsInIntervals(WaitingRows[plan.IntervalJoin]):
     one.
     """
 
-    def answer(self, held: Held, moved: FrontierMove) -> Answer:
+    def answer(self, held: HeldState, moved: FrontierMove) -> Answer:
         """Return the answers at the times that became complete."""
         rows = [self.read(held, port) for port in (0, 1)]
         if self.operator.over is None or self.operator.how == "semi":
@@ -49,7 +49,7 @@ class RowsInIntervals(WaitingRows[plan.IntervalJoin]):
                 found.append(alone(operator, port, mine.where(f"({settled[0]}) AND NOT ({settled[1]})"), theirs))
         return united(found)
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return the rows that an answer may still depend on."""
         span = self.operator.needed(port)
         return rows if span is None else rows.where(f"NOT ({self._complete_later(port, at, span)})")

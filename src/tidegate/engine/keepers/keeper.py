@@ -15,7 +15,7 @@ from tidegate.engine.units import units_of
 from tidegate.flow.plan import PlanOperator
 from tidegate.flow.schema import Schema
 
-__all__ = ["Answer", "FrontierMove", "Held", "Keeper", "StepInput", "Types", "Units", "WaitingRows"]
+__all__ = ["Answer", "FrontierMove", "HeldState", "Keeper", "StepInput", "Types", "Units", "WaitingRows"]
 
 #: A time, as units in each time column.
 Units = tuple[int, ...]
@@ -59,7 +59,7 @@ class StepInput:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldState:
     """What an operator has when it answers: its states, and the attempt that reads and writes them."""
 
     attempt: Attempt
@@ -87,7 +87,7 @@ class Held:
         """Write rows as a part, and return it. It is not added to a state yet."""
         return self.attempt.write(self.key, port, kind, rows, times)
 
-    def grown(self, port: int, part: Part) -> Held:
+    def grown(self, port: int, part: Part) -> HeldState:
         """Return a copy in which a part is added to a state."""
         states = list(self.states)
         states[port] = states[port].grown(part)
@@ -175,10 +175,10 @@ class Keeper(ABC, Generic[O]):
         return True
 
     @abstractmethod
-    def answer(self, held: Held, moved: FrontierMove) -> Answer:
+    def answer(self, held: HeldState, moved: FrontierMove) -> Answer:
         """Return the answers at times that became complete."""
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return the rows of a state that later answers may still need, if the frontier is ``at``."""
         return rows
 
@@ -189,7 +189,7 @@ class Keeper(ABC, Generic[O]):
         """
         return False
 
-    def read(self, held: Held, port: int, parts: Sequence[Part] | None = None) -> Relation:
+    def read(self, held: HeldState, port: int, parts: Sequence[Part] | None = None) -> Relation:
         """Return the rows of a state."""
         return held.read(port, parts, coalesced=self.native)
 
@@ -208,7 +208,7 @@ class WaitingRows(Keeper[O]):
         """Whether the earliest time is complete."""
         return is_complete(self.inputs[port], moved.new, first)
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return the rows whose time is not complete."""
         return rows.where(f"NOT ({complete(self.inputs[port], at)})")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, complete, complete_at, newly_complete
-from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, O, Units, WaitingRows
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState, O, Units, WaitingRows
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.relation import Relation, as_they_are
 from tidegate.engine.units import units_of
@@ -20,7 +20,7 @@ __all__ = ["LastKept", "LatestRight"]
 class _OnKeptRows(WaitingRows[O]):
     """The operator is evaluated on all kept rows; its answers at the times that became complete are the new ones."""
 
-    def answer(self, held: Held, moved: FrontierMove) -> Answer:
+    def answer(self, held: HeldState, moved: FrontierMove) -> Answer:
         """Return the answers at the times that became complete."""
         rows = [self.read(held, port) for port in range(self.ports)]
         done = newly_complete(self.operator.schema, moved.old, moved.new)
@@ -34,7 +34,7 @@ class LatestRight(_OnKeptRows[plan.JoinAsof]):
         """Whether the earliest left row is complete. Right rows by themselves have no answers."""
         return port == 0 and super().due(port, first, moved)
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:
         """Return the rows that wait, and the complete right rows that later left rows may match."""
         if port == 0:
             return super().keep(held, port, rows, at)
@@ -57,7 +57,7 @@ class LastKept(_OnKeptRows[plan.Deduplicate]):
 
     parts_apart = False
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return the rows that wait, and for each key the row from which the distance to the next one is measured."""
         operator, schema = self.operator, self.inputs[port]
         done = complete(schema, at)

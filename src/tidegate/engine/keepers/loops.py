@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.engine.frontiers import Frontier, complete, newly_complete
-from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, Keeper, Types
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState, Keeper, Types
 from tidegate.engine.loops.answers import all_known, new_or_better
 from tidegate.engine.loops.counted import CountedLoop, answers_of_versions
 from tidegate.engine.loops.facts import KNOWN_BEFORE, Facts
@@ -37,13 +37,13 @@ class LoopFacts(Keeper[Iterate]):
         """Return the shapes of the inputs' rows, and of the facts."""
         return [*super().state_types(backend, types), types.output]
 
-    def answer(self, held: Held, moved: FrontierMove) -> Answer:
+    def answer(self, held: HeldState, moved: FrontierMove) -> Answer:
         """Derive facts from the rows that became complete, and return the answers at their times."""
         with ExitStack() as open_blocks:
             open_blocks.callback(held.attempt.watch, self.operator, 0, None)
             return _Loop(self.operator, held, moved).answer(open_blocks)
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return all rows of an input; or the facts, with those merged that need not be told apart any more.
 
         With one time column, all facts known so far hold at every later time, and become one cell for each key.
@@ -62,7 +62,7 @@ class _Loop:
     """The evaluation of a loop in one step."""
 
     operator: Iterate
-    held: Held
+    held: HeldState
     moved: FrontierMove
 
     @property

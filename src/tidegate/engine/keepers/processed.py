@@ -10,7 +10,7 @@ from typing import Any
 
 from tidegate.engine.frontiers import Frontier, newly_complete
 from tidegate.engine.keepers.accumulated import FEW
-from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, Types, Units, WaitingRows
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState, Types, Units, WaitingRows
 from tidegate.engine.keepers.resumed import (
     Memory,
     latest,
@@ -75,21 +75,21 @@ class _Copies(WaitingRows[Process]):
         """Whether the last time is complete."""
         return super().outlived(0 if port == TIMERS else port, last, at)
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:
         """Return the rows and timers whose time is not complete, each timer once."""
         return super().keep(held, 0, rows.distinct(), at) if port == TIMERS else super().keep(held, port, rows, at)
 
-    def _fresh(self, held: Held, moved: FrontierMove) -> Relation:
+    def _fresh(self, held: HeldState, moved: FrontierMove) -> Relation:
         done = newly_complete(self.inputs[0], moved.old, moved.new)
         return self.read(held, 0).where(done)
 
-    def _timers(self, held: Held, moved: FrontierMove) -> Relation | None:
+    def _timers(self, held: HeldState, moved: FrontierMove) -> Relation | None:
         """Return the timers that are due; None if the operator has none."""
         if not self.operator.timers:
             return None
         return self.read(held, TIMERS).where(newly_complete(self.inputs[0], moved.old, moved.new)).distinct()
 
-    def _with_timers(self, held: Held, moved: FrontierMove, asked: Relation, result: ComputedRows) -> Held:
+    def _with_timers(self, held: HeldState, moved: FrontierMove, asked: Relation, result: ComputedRows) -> HeldState:
         """Return what is held, with the timers that copies have set. After the end of the input there are none."""
         if moved.ended:
             return held
@@ -103,7 +103,7 @@ class _Copies(WaitingRows[Process]):
 class ReplayedRows(_Copies):
     """All rows that a copy was given. They are replayed to a new copy whenever its key has new rows."""
 
-    def answer(self, held: Held, moved: FrontierMove) -> Answer:
+    def answer(self, held: HeldState, moved: FrontierMove) -> Answer:
         """Return the answers for the rows that became complete, after replaying the rows before them."""
         number = held.attempt.number
         done = self._fresh(held, moved).with_columns({"__done": f"{number}L"})
@@ -121,7 +121,7 @@ class ReplayedRows(_Copies):
             answers.select(answer_columns(self.operator)), result
         )
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:
         """Return the rows that wait, and all rows that were given to copies that are not forgotten."""
         return not_forgotten(self.operator, rows, at) if port == 1 else super().keep(held, port, rows, at)
 
@@ -129,17 +129,17 @@ class ReplayedRows(_Copies):
 class CopyStates(_Copies):
     """What each copy knows, as a value or a pickle."""
 
-    def answer(self, held: Held, moved: FrontierMove) -> Answer:
+    def answer(self, held: HeldState, moved: FrontierMove) -> Answer:
         """Return the answers for the rows that became complete, from the known states of their keys."""
         fresh, known, few = self._fresh(held, moved), self.read(held, 1), held.states[0].rows <= FEW
         timers = self._timers(held, moved)
         found = resumed(self.operator, self.memory, fresh, known, moved, timers, few=few)
         result = held.attempt.backend.cached(found)
-        told = result.rows
+        output = result.rows
         if timers is not None:
-            told, asked = timers_in(self.operator, told)
+            output, asked = timers_in(self.operator, output)
             held = self._with_timers(held, moved, asked, result)
-        answers, knows = states_of(self.operator, told, held.attempt.number)
+        answers, knows = states_of(self.operator, output, held.attempt.number)
         if moved.ended:
             return held.answers(answers, result)
         try:
@@ -149,6 +149,6 @@ class CopyStates(_Copies):
             raise
         return held.grown(1, part).answers(answers if part.rows or self.on_its_own else None, result)
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:
         """Return the rows that wait, and for each key the last known state."""
         return latest(self.operator, rows, at) if port == 1 else super().keep(held, port, rows, at)

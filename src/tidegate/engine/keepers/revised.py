@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from tidegate.engine.attempt import Attempt
 from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, complete_at, is_complete
-from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, StepInput, Types, Units, WaitingRows
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState, StepInput, Types, Units, WaitingRows
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.lowering.windows import in_windows
 from tidegate.engine.relation import Backend, Relation, as_they_are, united
@@ -70,7 +70,7 @@ class Revised(WaitingRows[Windowed]):
         framed = in_windows(frame, schema, rows).where(f"NOT ({closed})")
         return framed.with_columns({"__came": f"IF({answered}, {attempt.number}L, CAST(NULL AS BIGINT))"})
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return the rows in windows that may still be answered for, for the first time or again."""
         last = f"__start + {self.frame.size - 1 + self.frame.lateness}L"
         return rows.where(f"NOT ({complete_at(self.inputs[port], at, self.frame.over, last)})")
@@ -105,7 +105,7 @@ class RevisedWindows(Revised[plan.WindowAggregate | plan.WindowApply | plan.Wind
         super().__init__(operator, inputs, frame)
         self.by = by
 
-    def answer(self, held: Held, moved: FrontierMove) -> Answer:
+    def answer(self, held: HeldState, moved: FrontierMove) -> Answer:
         """Return the answers for windows that became complete, and again for those that late rows came into."""
         number, before = held.attempt.number, self.ended(moved.old)
         rows = held.read(0).where(self.ended(moved.new))

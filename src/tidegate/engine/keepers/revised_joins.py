@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tidegate.engine.calls import call
-from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState
 from tidegate.engine.keepers.revised import Revised
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.relation import Relation, as_they_are, united
@@ -29,7 +29,7 @@ _CAME = "coalesce(__came, -1L)"
 class RevisedJoins(Revised[plan.WindowJoin]):
     """Rows of both inputs."""
 
-    def answer(self, held: Held, moved: FrontierMove) -> Answer:
+    def answer(self, held: HeldState, moved: FrontierMove) -> Answer:
         """Return the answers for windows that became complete, and new answers for windows and keys with late rows."""
         before = self.ended(moved.old)
         sides = [held.read(port).where(self.ended(moved.new)) for port in (0, 1)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, complete_at, newly_complete
-from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, Keeper
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState, Keeper
 from tidegate.engine.keepers.windows import applied_to_complete
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.lowering.windows import in_sessions
@@ -37,14 +37,14 @@ class RowsInSessions(Keeper[plan.WindowAggregate | plan.WindowApply | plan.Windo
         self.by = by
         self.native = not isinstance(operator, plan.WindowApply)
 
-    def answer(self, held: Held, moved: FrontierMove) -> Answer:
+    def answer(self, held: HeldState, moved: FrontierMove) -> Answer:
         """Return the answers for the sessions that became complete."""
         if isinstance(self.operator, plan.WindowApply):
             return held.answers(applied_to_complete(self.operator, self.read(held, 0), moved))
         done = newly_complete(self.operator.schema, moved.old, moved.new)
         return held.answers(lower_operator(self.operator, self.read(held, 0)).where(done))
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return the rows in sessions that are not complete."""
         frame, schema = self.frame, self.inputs[port]
         groups = [*(quoted(name) for name in schema.time if name != frame.over), *(e.sql for e in self.by)]

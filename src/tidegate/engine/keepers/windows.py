@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from tidegate.engine.frontiers import Frontier, complete, complete_at, frontier_to_json, is_complete, newly_complete
-from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, Units, WaitingRows
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState, Units, WaitingRows
 from tidegate.engine.lowering import lower_by, lower_operator
 from tidegate.engine.lowering.calendars import calendar_in
 from tidegate.engine.lowering.panes import cells_in_panes, first_of_pane, merged_panes, pane_answers
@@ -41,7 +41,7 @@ class RowsInWindows(WaitingRows[Windowed]):
             first = (max(*first, *(n for (n,) in frontier_to_json(schema, moved.old) if isinstance(n, int)), -(2**70)),)
         return is_complete(schema, moved.new, self._end_of_first_window(schema, first))
 
-    def answer(self, held: Held, moved: FrontierMove) -> Answer:
+    def answer(self, held: HeldState, moved: FrontierMove) -> Answer:
         """Return the answers for the windows that became complete."""
         rows = [self._in_open_windows(port, self.read(held, port), moved.old) for port in range(self.ports)]
         if isinstance(self.operator, plan.WindowApply):
@@ -49,10 +49,10 @@ class RowsInWindows(WaitingRows[Windowed]):
         done = newly_complete(self.operator.schema, moved.old, moved.new)
         return held.answers(self._lowered(held, *rows).where(done))
 
-    def _lowered(self, held: Held, *rows: Relation) -> Relation:  # noqa: ARG002
+    def _lowered(self, held: HeldState, *rows: Relation) -> Relation:  # noqa: ARG002
         return lower_operator(self.operator, *rows)
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return the rows in windows that are not complete."""
         return self._in_open_windows(port, rows, at)
 
@@ -105,11 +105,11 @@ class CellsInWindows(RowsInWindows[plan.WindowAggregate]):
         """Return the cells of rows."""
         return cells_in_panes(self.operator, rows)
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:
         """Return one cell for each group and pane that is in a window that is not complete."""
         return merged_panes(self.operator, super().keep(held, port, rows, at), held.input_types())
 
-    def _lowered(self, held: Held, *rows: Relation) -> Relation:
+    def _lowered(self, held: HeldState, *rows: Relation) -> Relation:
         (cells,) = rows
         return pane_answers(self.operator, cells, held.input_types())
 
@@ -127,6 +127,6 @@ class FirstInWindows(RowsInWindows[plan.WindowTop]):
         groups = [first_of_pane(frame, schema), *others, *(f"({e.sql})" for e in operator.by)]
         return first_of_each(operator, rows, groups, rows).without("__nth")
 
-    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
+    def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:
         """Return the first rows of each group and pane that is in a window that is not complete."""
         return self.kept_of(super().keep(held, port, rows, at))

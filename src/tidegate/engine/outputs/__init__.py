@@ -54,7 +54,9 @@ def checked_outputs(flow: Plan, outputs: Any) -> dict[str, Output]:
         found[name] = _output(name, given)
     directories = [output.directory for output in found.values() if output.directory is not None]
     if len(set(directories)) < len(directories):
-        raise BadArgument("expected a path of its own for each sink, got one path twice", hint="one directory a sink")
+        raise BadArgument(
+            "expected a path of its own for each sink, got one path twice", hint="give each sink a directory of its own"
+        )
     return found
 
 

@@ -17,5 +17,5 @@ def check_outside(checkpoint: Files, sink: str, path: str, root: str) -> None:
     if inside != root and inside.partition("/")[0] in _OWN:
         raise BadArgument(
             f"expected a place outside of what the checkpoint {checkpoint.root} keeps for sink {sink!r}, got {path}",
-            hint=f"a directory that is not below {checkpoint.root}: what a checkpoint does not know, it may delete",
+            hint=f"a directory that is not below {checkpoint.root}: a checkpoint may delete what it does not know",
         )

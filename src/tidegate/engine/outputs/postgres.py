@@ -273,7 +273,7 @@ class Postgres(Output):
             if not rows:
                 raise SinkFailed(
                     f"the table {self.table} of PostgreSQL could not be made ready for rows: {message}",
-                    hint="see that the server can be reached, and what this user may do there, and start again",
+                    hint="check that the server can be reached, and that this user may create tables; then start again",
                 ) from None
             kept = "the rows are kept: they are written when the flow is started again"
             if isinstance(error, psycopg.DataError | psycopg.IntegrityError | psycopg.errors.ProgramLimitExceeded):

@@ -30,10 +30,10 @@ def watched(rows: Relation, refusals: Sequence[Refusal]) -> tuple[Relation, Call
     if not refusals:
         return rows, lambda: None
     counts = {f"__{i}": call("count_if", refusal.condition) for i, refusal in enumerate(refusals)}
-    seen, told = rows.backend.watched(rows, counts)
+    seen, counted = rows.backend.watched(rows, counts)
 
     def check() -> None:
-        found = told()
+        found = counted()
         for i, refusal in enumerate(refusals):
             if found[f"__{i}"]:
                 raise RowRefused(

@@ -57,4 +57,4 @@ def signals_of(flow: Plan) -> tuple[str, ...]:
     """
     policies = list(map(policy_of, flow.sources))
     found = [policy.source.id for policy in policies if policy.reads_lines]
-    return (*found, CLOCK) if any(policy.pulse is not None for policy in policies) else tuple(found)
+    return (*found, CLOCK) if any(policy.clock_period is not None for policy in policies) else tuple(found)

@@ -103,7 +103,7 @@ class ByPartition(Policy[Partitions]):
         self.delays = bounded.delays
         self.by = source.schema[by]
         self.idle = bounded.idle
-        self.pulse = None if self.idle is None else max(1_000_000, period(self.idle))
+        self.clock_period = None if self.idle is None else max(1_000_000, period(self.idle))
 
     def apart(self) -> tuple[str, str]:
         """Return the column that tells partitions apart."""

@@ -42,7 +42,7 @@ class ClockReading:
 class ByArrival(Policy[ClockReading]):
     """`arrival`: rows of later steps have later times, since they arrive later."""
 
-    pulse = _OFTEN
+    clock_period = _OFTEN
 
     def observes(self) -> dict[str, Call]:
         """Return an aggregate for the arrival time of the rows of this step."""
@@ -121,7 +121,7 @@ class BehindClock(Policy[_WithClock]):
         self.behind = behind
         self.other = other
         self.idle = other.idle
-        self.pulse = min(max(_OFTEN, behind // 4), other.pulse or 60 * _OFTEN)
+        self.clock_period = min(max(_OFTEN, behind // 4), other.clock_period or 60 * _OFTEN)
 
     def kinds(self) -> list[tuple[str, int]]:
         """Return the same as the other strategy."""

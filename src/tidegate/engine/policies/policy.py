@@ -73,7 +73,7 @@ class Policy(Generic[M]):
     #: Whether the policy reads lines of text beside the rows of the source.
     reads_lines = False
     #: How often the policy needs a beat of the clock, in microseconds; None if it needs none.
-    pulse: int | None = None
+    clock_period: int | None = None
     #: After how many microseconds without rows a partition no longer holds the frontier back.
     idle: int | None = None
 

@@ -83,7 +83,7 @@ def check_owned(files: Files) -> None:
     if not is_owned(files):
         raise BadCheckpoint(
             f"{files.root} was the output of this run, and {_OWNER} is not there any more: it was deleted or moved",
-            hint="put it back; or give the sink another directory, which has its rows from there on, and start again",
+            hint="restore it, or give the sink another directory, which gets the rows from now on; then start again",
         )
 
 
@@ -108,5 +108,5 @@ def _changed(root: str, sink: str, what: str) -> FlowChanged:
     return FlowChanged(
         f"{root} has rows of sink {sink!r} that could not be read together with new ones: {what}",
         hint="cast it to the type that it had, or give the column another name; "
-        "or give the sink another directory, which has its rows from there on",
+        "or give the sink another directory, which gets the rows from now on",
     )

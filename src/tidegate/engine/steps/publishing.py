@@ -121,7 +121,7 @@ def _rename(place: Files, name: str, to: str, step: int) -> None:
     if not place.rename(name, to) and not place.exists(to):
         raise BadCheckpoint(
             f"step {step} is committed, and {place.path(name)} could not be moved to {place.path(to)}",
-            hint="see that both can be written to, and start again: what is committed is published then",
+            hint="make both writable, and start again: then what is committed is published",
         )
 
 

@@ -45,7 +45,7 @@ def recover(run: Prepared, found: Mapping[str, Any], lock: Lock | None) -> Commi
     sweep(run, commit, lock.token.lock if lock else 0, before=lock.since if lock else time.time())
     if commit.ended:
         raise CheckpointClosed(
-            f"the input of flow {run.flow.name!r} has ended: all that {run.files.root} stands for is complete",
+            f"the input of flow {run.flow.name!r} has ended: everything in {run.files.root} is complete",
             hint="take another checkpoint and other outputs to run the flow again",
         )
     return commit
@@ -53,13 +53,12 @@ def recover(run: Prepared, found: Mapping[str, Any], lock: Lock | None) -> Commi
 
 def _check(run: Prepared, commit: Commit) -> None:
     """Raise if the state that a commit names is damaged, or if outputs have steps after it."""
-    for own in run.kept.values():
+    for id_, own in run.kept.items():
         found = commit.state.get(own.key, ())
         # After the end of the input there are no states.
         if not commit.ended and len(found) != own.keeper.ports:
             raise BadCheckpoint(
-                f"expected {own.keeper.ports} states of {own.key} in the last commit of {run.files.root}, "
-                f"got {len(found)}",
+                f"expected {own.keeper.ports} states of {id_} in the last commit of {run.files.root}, got {len(found)}",
                 hint="it was changed after it was written: restore it from a copy, or begin with a new checkpoint and "
                 "other outputs",
             )

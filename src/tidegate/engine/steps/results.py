@@ -21,7 +21,7 @@ from tidegate.engine.steps.owner import check_owned
 from tidegate.engine.steps.prepared import Prepared
 from tidegate.engine.steps.publishing import staged
 from tidegate.engine.steps.source_rows import SourceRows, diverted, rejected_rows
-from tidegate.engine.steps.work import Rows
+from tidegate.engine.steps.work import StepRows
 from tidegate.engine.storage.errors import FlowChanged, LateRow, RowRefused
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.published import Outlet, final
@@ -80,7 +80,9 @@ def set_aside_so_far(last: Commit | None, publications: Sequence[Publication]) -
     return dict(found)
 
 
-def write_results(run: Prepared, step: Attempt, found: Mapping[str, Rows]) -> tuple[dict[str, int], list[Publication]]:
+def write_results(
+    run: Prepared, step: Attempt, found: Mapping[str, StepRows]
+) -> tuple[dict[str, int], list[Publication]]:
     """Write the rows for sinks, to paths of this attempt.
 
     Return the number of rows of each sink, and what the commit has to publish.

@@ -109,8 +109,8 @@ def _check_engine(host: Host, files: Files, found: Mapping[str, Any]) -> None:
     if made_by != host.name:
         raise FlowChanged(
             f"expected a checkpoint of the {host.name} engine, got {files.root}, which the {made_by} engine made",
-            hint=f"go on with the {made_by} engine; or take another checkpoint and other outputs, compute what there "
-            "is of the past with flow.compute(…), and follow from there",
+            hint=f"continue with the {made_by} engine; or begin with a new checkpoint and other outputs, and compute "
+            "the rows from before with flow.compute(…)",
         )
 
 
@@ -121,8 +121,8 @@ def _check_none_waits(running: Running, sink: str, place: Files) -> None:
         if root := waiting.get(f"{PENDING}/{name}"):
             raise BadCheckpoint(
                 f"{place.root} has rows of sink {sink!r} that are committed, and were to be published in {root}",
-                hint="was the directory moved? move it back, or link to it from there, and start with that path, "
-                "so that they are published",
+                hint="was the directory moved? move it back, or make a link there, and start with the old path: "
+                "then these rows are published",
             )
 
 
@@ -131,6 +131,6 @@ def _check_not_left(running: Running, sink: str, place: Files) -> None:
     last = running.last.outlets.get(sink) if running.last else None
     if (last is None or last.root != place.root) and any(name.startswith("step=") for name in place.names()):
         raise BadCheckpoint(
-            f"{place.root} has results of sink {sink!r} from before it wrote elsewhere",
-            hint="choose an empty directory: whoever follows this one has been promised how many rows it has",
+            f"{place.root} has results that sink {sink!r} wrote before it got another directory",
+            hint="choose an empty directory: flows that follow this one expect the rows that it has now, and no others",
         )

@@ -97,7 +97,7 @@ class Running:
         known = self._beats(marks)
         return (
             min(known)
-            if known and len(known) == sum(policy_of(s).pulse is not None for s in self.flow.sources)
+            if known and len(known) == sum(policy_of(s).clock_period is not None for s in self.flow.sources)
             else None
         )
 

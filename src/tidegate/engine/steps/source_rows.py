@@ -106,7 +106,7 @@ def observe(
         for name, found in by_source.items()
         if found.watched is None
     }
-    if beats is not None and any(policy_of(found.source).pulse is not None for found in by_source.values()):
+    if beats is not None and any(policy_of(found.source).clock_period is not None for found in by_source.values()):
         measurements[CLOCK] = Measurement(beats, {"lines": call("collect_list", SIGNAL_LINE)})
     seen = backend.observed(measurements) if measurements else {}
     lines = tuple(text for row in seen.get(CLOCK, ()) for text in row["lines"] or ())

@@ -22,7 +22,7 @@ from tidegate.engine.steps.results import (
     write_results,
 )
 from tidegate.engine.steps.source_rows import SourceRows, observe
-from tidegate.engine.steps.work import Work
+from tidegate.engine.steps.work import StepWork
 from tidegate.engine.storage.log import Token
 from tidegate.engine.storage.state import State
 from tidegate.engine.tracking import Tracking
@@ -83,7 +83,7 @@ def run_step(
     ``token`` names the run that writes it.
     """
     flow = run.flow
-    work = Work(
+    work = StepWork(
         step,
         run.entries,
         run.kept,

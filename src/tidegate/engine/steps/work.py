@@ -12,7 +12,7 @@ from typing import Any
 
 from tidegate.engine.attempt import Attempt
 from tidegate.engine.frontiers import Frontier
-from tidegate.engine.keepers import FrontierMove, Held, Keeper, StepInput, Types
+from tidegate.engine.keepers import FrontierMove, HeldState, Keeper, StepInput, Types
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.lowering.moving import not_moved
 from tidegate.engine.marks import Seen
@@ -24,11 +24,11 @@ from tidegate.engine.steps.source_rows import SourceRows
 from tidegate.engine.storage.state import Part, State, fold_from
 from tidegate.flow.plan import At, PlanOperator, Source, Table
 
-__all__ = ["KeptState", "Rows", "Work"]
+__all__ = ["KeptState", "StepRows", "StepWork"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class StepRows:
     """The rows of an operator in a step. With ``empty``, it is known that there are none, and they need not be read."""
 
     relation: Relation
@@ -44,7 +44,7 @@ class KeptState:
     types: Types
 
 
-class Work:
+class StepWork:
     """The rows and states that the operators of a step have made so far."""
 
     def __init__(
@@ -59,7 +59,7 @@ class Work:
         ended: bool = False,
         fold_from: Callable[[Sequence[Part]], int] = fold_from,
     ) -> None:
-        self.rows: dict[str, Rows] = {}
+        self.rows: dict[str, StepRows] = {}
         self.states: dict[str, tuple[State, ...]] = {}
         self._step = step
         self._flow = step.flow
@@ -84,12 +84,12 @@ class Work:
         for operator in self._flow:
             with at_operator(self._flow, operator.id, self._describe):
                 if isinstance(operator, Table):
-                    self.rows[operator.id] = Rows(self._tables[operator.id])
+                    self.rows[operator.id] = StepRows(self._tables[operator.id])
                 elif isinstance(operator, Source):
                     self.rows[operator.id] = (
-                        Rows(by_source[operator.id].on_time)
+                        StepRows(by_source[operator.id].on_time)
                         if operator.id in by_source
-                        else Rows(self._step.nothing(operator.id), empty=True)
+                        else StepRows(self._step.nothing(operator.id), empty=True)
                     )
                 elif operator.id not in self._kept and all(name in self.rows for name in operator.inputs):
                     self._lower(operator)
@@ -115,7 +115,7 @@ class Work:
             with at_operator(self._flow, operator.id, self._describe):
                 if isinstance(operator, Source):
                     empty = operator.id not in seen or not seen[operator.id].rows
-                    self.rows[operator.id] = Rows(self.rows[operator.id].relation, empty=empty)
+                    self.rows[operator.id] = StepRows(self.rows[operator.id].relation, empty=empty)
                 elif operator.id in self._kept:
                     moved = FrontierMove(old[operator.id], new[operator.id], self._ended)
                     self._advance(operator, moved, late.get(operator.id, {}))
@@ -170,10 +170,10 @@ class Work:
         empty = bool(streams) and all(rows.empty for rows in streams)
         known = self.rows.get(operator.id)
         if known is not None:
-            self.rows[operator.id] = Rows(known.relation, empty=empty)
+            self.rows[operator.id] = StepRows(known.relation, empty=empty)
             return
         found = lower_operator(operator, *(rows.relation for rows in given))
-        self.rows[operator.id] = self._shared(operator, Rows(found, empty=empty))
+        self.rows[operator.id] = self._shared(operator, StepRows(found, empty=empty))
 
     def _add_input(self, operator: PlanOperator, port: int, old: Frontier, late: Relation | None = None) -> None:
         """Add the rows of an input to its state."""
@@ -199,10 +199,10 @@ class Work:
             answer = keeper.answer(held, moved)
             rows, self.states[operator.id] = answer.rows, answer.states
             self._cached += answer.cached
-        none = Rows(self._step.nothing(operator.id), empty=True)
-        self.rows[operator.id] = none if rows is None else self._shared(operator, Rows(rows))
+        none = StepRows(self._step.nothing(operator.id), empty=True)
+        self.rows[operator.id] = none if rows is None else self._shared(operator, StepRows(rows))
 
-    def _due(self, keeper: Keeper[Any], held: Held, moved: FrontierMove) -> bool:
+    def _due(self, keeper: Keeper[Any], held: HeldState, moved: FrontierMove) -> bool:
         """Whether there may be answers. In most small steps no window ends, and there are none."""
         if (moved.old == moved.new and not held.late) or not any(state.rows for state in held.states):
             return False
@@ -217,19 +217,19 @@ class Work:
             )
         )
 
-    def _held(self, id_: str, *, late: bool = False) -> Held:
+    def _held(self, id_: str, *, late: bool = False) -> HeldState:
         own = self._kept[id_]
-        return Held(self._step, own.key, own.types, self.states[id_], self._tables_of(self._flow[id_]), late)
+        return HeldState(self._step, own.key, own.types, self.states[id_], self._tables_of(self._flow[id_]), late)
 
     def _tables_of(self, operator: PlanOperator) -> dict[int, Relation]:
         """Return the inputs of an operator that are tables without times, by port."""
         inputs = self._flow.inputs(operator)
         return {port: self.rows[given.id].relation for port, given in enumerate(inputs) if not given.schema.time}
 
-    def _shared(self, operator: PlanOperator, rows: Rows) -> Rows:
+    def _shared(self, operator: PlanOperator, rows: StepRows) -> StepRows:
         """Return rows; if they are read more than once, they are cached."""
         if self._uses[operator.id] < 2 or rows.empty:
             return rows
         cached = self._step.backend.cached(rows.relation)
         self._cached.append(cached)
-        return Rows(cached.rows)
+        return StepRows(cached.rows)

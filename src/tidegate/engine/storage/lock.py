@@ -99,7 +99,7 @@ class Lock:
                 raise self._in_use(_name(_newest(files)))
             if died:
                 write_fence(files, self.token)
-            self._look_again()
+            self._check_still_newest()
             self.since = files.written(_name(self._number))
             self._forget()
         except BaseException:
@@ -140,7 +140,7 @@ class Lock:
         if newest > self._number or (newest == self._number and not self._is_own()):
             raise Superseded(
                 f"this run was taken for dead: {_run_in(self._files, _name(newest))} works on {self._files.root} now",
-                hint="let this one be; nothing of it is lost, the other has gone on from the last commit",
+                hint="nothing needs to be done: the other run has continued from the last commit, and no rows are lost",
             )
         if newest < self._number:
             raise BadCheckpoint(
@@ -164,13 +164,13 @@ class Lock:
         with self._mutex:
             if not self._held:
                 raise Superseded(
-                    f"this run has given back {self._files.root} before its step was committed",
+                    f"this run released the lock of {self._files.root} before its step was committed",
                     hint="start again: the step is run once more",
                 )
             self.check()
             yield
 
-    def _look_again(self) -> None:
+    def _check_still_newest(self) -> None:
         """Raise if another run has taken a greater number by now; the caller then withdraws."""
         newest = _newest(self._files)
         if newest > self._number:
@@ -188,10 +188,10 @@ class Lock:
             if self._stale(name):
                 return
             raise CheckpointInUse(
-                f"{error.what}: so it can't be known whether a run works on {self._files.root}",
+                f"{error.what}; without it, it is not known whether a run works on {self._files.root}",
                 # The hint does not say to delete the file: without it, the next run would not write a fence.
-                hint=f"start again in a minute: whoever lives touches {self._files.path(name)}, and one that nobody "
-                "has touched by then is replaced",
+                hint=f"start again in a minute: a run that is alive touches {self._files.path(name)} often, and one "
+                "that does not is replaced",
             ) from None
         if not dead:
             raise self._in_use(name)

@@ -78,8 +78,8 @@ def damage(files: Files, directory: str, entries: Iterable[FileEntry], *, whole:
     named = {entry.name: entry for entry in entries}
     lines = [f"{name} was put there" for name in found if name not in named]
     for name, entry in named.items():
-        said = _difference(files, f"{directory}/{name}", entry, found.get(name), whole=whole)
-        lines += [f"{name} {said}"] if said else []
+        difference = _difference(files, f"{directory}/{name}", entry, found.get(name), whole=whole)
+        lines += [f"{name} {difference}"] if difference else []
     return lines
 
 
@@ -123,15 +123,15 @@ def _located(
     named, lines = set(), []
     for entry in entries:
         named.add(entry.name)
-        said = {}
+        difference = {}
         for directory in (second, first):
             size = there[directory].get(entry.name)
-            said[directory] = _difference(files, f"{directory}/{entry.name}", entry, size, whole=whole)
-            if not said[directory]:
+            difference[directory] = _difference(files, f"{directory}/{entry.name}", entry, size, whole=whole)
+            if not difference[directory]:
                 found[directory].append(entry)
                 break
         else:
-            lines.append(f"{entry.name} {said[first]}, and in {files.path(second)} it {said[second]}")
+            lines.append(f"{entry.name} {difference[first]}, and in {files.path(second)} it {difference[second]}")
     lines += [f"{name} was put into {files.path(second)}" for name in there[second] if name not in named]
     return found, lines
 

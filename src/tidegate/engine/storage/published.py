@@ -15,7 +15,7 @@ from tidegate.engine.frontiers import Frontier, frontier_from_json, frontier_to_
 from tidegate.engine.storage.dataclass_json import as_object, from_object
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
-from tidegate.engine.storage.sealed import sealed, unsealed
+from tidegate.engine.storage.sealed import sealed_line, unsealed
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import PlanOperator
 from tidegate.flow.schema import Schema
@@ -55,7 +55,7 @@ class Promise:
     @property
     def line(self) -> str:
         """The promise as a line of JSON."""
-        return sealed(as_object(self)).replace("\n", "") + "\n"
+        return sealed_line(as_object(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["opened", "sealed", "unsealed"]
+__all__ = ["opened", "sealed", "sealed_line", "unsealed"]
 
 _CHECKSUM = "crc"
 
@@ -24,6 +24,11 @@ def sealed(content: Mapping[str, Any]) -> str:
     """
     lines = {**content, _CHECKSUM: _checksum(content)}.items()
     return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in lines) + "\n}"
+
+
+def sealed_line(content: Mapping[str, Any]) -> str:
+    """Return content as `sealed` does, on one line, for files of which each line is read by itself."""
+    return sealed(content).replace("\n", "") + "\n"
 
 
 def unsealed(text: str, *, required: bool = True) -> dict[str, Any]:

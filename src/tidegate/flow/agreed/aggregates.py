@@ -9,16 +9,13 @@ from tidegate.flow.aggregate_functions import AS_WRITTEN, AggregateFunction
 from tidegate.flow.agreed.calls import LITERALS, literal_fits
 from tidegate.flow.agreed.kinds import bind_kind, filled
 from tidegate.flow.agreed.lists import key
+from tidegate.flow.agreed.regexes import MeaningDiffers
 from tidegate.flow.agreed.values import Value, cast
 
-__all__ = ["STAR", "Aggregated", "UnsupportedArguments", "aggregated", "filtered", "guarded", "prepared"]
+__all__ = ["STAR", "Aggregated", "aggregated", "filtered", "guarded", "prepared"]
 
 #: The argument of ``count(*)``.
 STAR = Value("*", "BIGINT", simple=True)
-
-
-class UnsupportedArguments(ValueError):
-    """Arguments for which a function may give something else in DuckDB than in Spark; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +28,7 @@ class Aggregated:
 
 
 def prepared(record: AggregateFunction, name: str, given: Sequence[Value], rest: str = "") -> Aggregated:
-    """Return a call for DuckDB, or raise `UnsupportedArguments` if the function may give something else there.
+    """Return a call for DuckDB, or raise `MeaningDiffers` if the function may give something else there.
 
     ``given`` are the arguments, and ``rest`` is what follows the call: ``IGNORE NULLS`` or ``RESPECT NULLS``.
     """
@@ -41,23 +38,23 @@ def prepared(record: AggregateFunction, name: str, given: Sequence[Value], rest:
         or clause not in ("", "ignore nulls", "respect nulls")
         or (clause and not record.order_sensitive)
     ):
-        raise UnsupportedArguments(f"{name} {rest}".strip())
-    said = ", ".join(value.type or "a value of unknown type" for value in given)
+        raise MeaningDiffers(f"{name} {rest}".strip())
+    types = ", ".join(value.type or "a value of unknown type" for value in given)
     if list(given) == [STAR]:
         if not _counts(record):
-            raise UnsupportedArguments(f"{name}(*)")
+            raise MeaningDiffers(f"{name}(*)")
         return Aggregated((STAR,), "BIGINT", ignores_nulls=False)
     kinds = record.duckdb_takes
     required = [kind for kind in kinds if not kind.endswith("?")]
     many = bool(kinds) and kinds[-1].endswith("…")
     if len(given) < len(required) or (len(given) > len(kinds) and not many):
-        raise UnsupportedArguments(f"{name} with {len(given)} arguments")
+        raise MeaningDiffers(f"{name} with {len(given)} arguments")
     found = []
     for i, value in enumerate(given):
         kind = kinds[min(i, len(kinds) - 1)].rstrip("?…")
         wanted = _wanted(kind, value)
         if wanted == "":
-            raise UnsupportedArguments(f"{name}({said})")
+            raise MeaningDiffers(f"{name}({types})")
         found.append(
             value if wanted is None or wanted == value.type else Value(cast(value.sql, wanted), wanted, value.fails)
         )

@@ -86,10 +86,10 @@ class Calls(Conditions):
                     return found
         if refusal is not None:
             raise refusal
-        said = ", ".join(
+        types = ", ".join(
             "a function" if isinstance(part, exp.Lambda) else self._type_name(self.value(part)) for part in given
         )
-        raise self.refused(node, f"{name}({said})")
+        raise self.refused(node, f"{name}({types})")
 
     def _called(self, node: Tree, entry: Signature, rule: Rule, given: Sequence[Tree]) -> Value | None:
         """Return a call by one entry of the table, or None if the entry is for arguments of other kinds."""

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
-from tidegate.flow.agreed.aggregates import STAR, UnsupportedArguments, aggregated, prepared
+from tidegate.flow.agreed.aggregates import STAR, aggregated, prepared
 from tidegate.flow.agreed.compile import Compiler
 from tidegate.flow.agreed.kinds import common
 from tidegate.flow.agreed.nodes import Refused, quoted_name
 from tidegate.flow.agreed.parsing import parse_plain_query
+from tidegate.flow.agreed.regexes import MeaningDiffers
 from tidegate.flow.agreed.values import Value, cast
 from tidegate.flow.parser import Tree, exp
 
@@ -228,7 +229,7 @@ class _OfQuery(Compiler):
         values = [STAR if isinstance(part, exp.Star) else self.value(part) for part in parts]
         try:
             call = prepared(record, name, values)
-        except UnsupportedArguments as error:
+        except MeaningDiffers as error:
             raise self.refused(node, str(error)) from None
         sql = aggregated(record, call, distinct=distinct, chosen=chosen, tie="", order="")
         return Value(cast(sql, call.type), call.type, fails=True)

@@ -25,7 +25,7 @@ _MOST = 1000
 
 
 class MeaningDiffers(ValueError):
-    """Something that may mean something else in DuckDB than in Spark, such as a pattern; the message says why."""
+    """Something that may mean something else in DuckDB than in Spark, such as a pattern or the arguments of a call."""
 
 
 class Lines(IntEnum):
@@ -116,7 +116,7 @@ class _Parser:
     def peek(self) -> str:
         return self.pattern[self.at : self.at + 1]
 
-    def take(self) -> str:
+    def next_character(self) -> str:
         if self.at >= len(self.pattern):
             raise MeaningDiffers("the pattern ends inside of (…) or […], or after a backslash")
         self.at += 1
@@ -166,7 +166,7 @@ class _Parser:
         return _Part("".join(parts), empty, lines)
 
     def atom(self) -> _Part:
-        c = self.take()
+        c = self.next_character()
         if c == "(":
             opening = "("
             if self.peek() == "?":
@@ -177,7 +177,7 @@ class _Parser:
             else:
                 self.groups += 1
             inner = self.alternatives(top=False)
-            if self.take() != ")":
+            if self.next_character() != ")":
                 raise MeaningDiffers("a parenthesis of the pattern is not closed")
             return _Part(f"{opening}{inner.text})", inner.empty, inner.lines)
         if c in "*+?{}]":
@@ -190,7 +190,7 @@ class _Parser:
         return _Part(text, empty=False, lines=Lines.ANYWHERE if _matched(text) else Lines.NOWHERE)
 
     def escape(self, *, inside: bool = False) -> str:
-        c = self.take()
+        c = self.next_character()
         if c in "dwDW":
             return f"\\{c}"
         if c == "s":
@@ -208,7 +208,7 @@ class _Parser:
         self.at += negated
         items: list[str] = []
         while True:
-            c = self.take()
+            c = self.next_character()
             if c == "]":
                 if not items:
                     raise MeaningDiffers("[…] in the pattern begins with ]")
@@ -219,7 +219,7 @@ class _Parser:
             low = self.escape(inside=True) if c == "\\" else _plain(c)
             if self.peek() == "-" and self.pattern[self.at + 1 : self.at + 2] not in ("]", ""):
                 self.at += 1
-                end = self.take()
+                end = self.next_character()
                 if whole or end in "[&" or (end == "\\" and self.peek() in "dwDWsS"):
                     raise MeaningDiffers("a range in […] does not go from one character to another")
                 high = self.escape(inside=True) if end == "\\" else _plain(end)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html import escape
 
+from tidegate.flow.explain.colours import styled
 from tidegate.flow.explain.lettering import CODE, MONOSPACE, NAME, NOTE, SMALL, Lettering, balanced, wrapped
-from tidegate.flow.explain.look import look
 from tidegate.flow.explain.sizes import (
     CHIP_HEIGHT,
     MOST_LINES,
@@ -51,7 +51,7 @@ def written(x: float, y: float, text: str, lettering: Lettering, *, fill: str, a
     bold = ' font-weight="600"' if lettering.bold else ""
     where = f' text-anchor="{anchor}"' if anchor else ""
     size = f'font-size="{lettering.size:g}"{font}{bold}{where}'
-    return f'<text xml:space="preserve" x="{x:g}" y="{y:g}" {look(fill=fill)} {size}>{escape(printable(text))}</text>'
+    return f'<text xml:space="preserve" x="{x:g}" y="{y:g}" {styled(fill=fill)} {size}>{escape(printable(text))}</text>'
 
 
 def chip(middle: float, y: float, text: str, *, classes: str = "chip", fill: str, line: str, ink: str) -> str:
@@ -59,7 +59,7 @@ def chip(middle: float, y: float, text: str, *, classes: str = "chip", fill: str
     width = chip_width(text)
     frame = f'x="{middle - width / 2:g}" y="{y:g}" width="{width:g}" height="{CHIP_HEIGHT}" rx="{CHIP_HEIGHT / 2:g}"'
     inside = written(middle, y + CHIP_HEIGHT - 5, text, SMALL, fill=ink, anchor="middle")
-    return f"<rect {frame} {look(classes, fill=fill, line=line)}/>{inside}"
+    return f"<rect {frame} {styled(classes, fill=fill, line=line)}/>{inside}"
 
 
 def warning_chip(middle: float, y: float, text: str) -> str:
@@ -117,8 +117,8 @@ class Card:
         parts = [
             f'<g class="{classes}" data-id="{escape(printable(box.id))}">',
             f"<title>{escape(printable(box.title or box.id, lines=True))}</title>",
-            f"<rect {frame} {look('card', fill='card', line=line)}/>",
-            f'<path d="{edge}" {look("accent", fill=box.kind)}/>',
+            f"<rect {frame} {styled('card', fill='card', line=line)}/>",
+            f'<path d="{edge}" {styled("accent", fill=box.kind)}/>',
         ]
         top = y + PADDING_TOP
         for part in self._name:
@@ -139,14 +139,14 @@ class Card:
                 chip(x + width / 2, y + height - CHIP_HEIGHT / 2, box.time, fill="card", line="border", ink="muted")
             )
         if box.warnings:
-            said = "! " + ", ".join(map(str, box.warnings))
-            middle = x + width - 8 - chip_width(said) / 2
-            parts.append(warning_chip(middle, y - CHIP_HEIGHT / 2, said))
+            text = "! " + ", ".join(map(str, box.warnings))
+            middle = x + width - 8 - chip_width(text) / 2
+            parts.append(warning_chip(middle, y - CHIP_HEIGHT / 2, text))
         return "".join([*parts, "</g>"])
 
     def _pill(self, x: float, y: float, name: str, lines: list[str]) -> str:
         ground = f'x="{x + 10:g}" y="{y:g}" width="{self.width - 18}" height="{6 + NOTE.line * len(lines)}" rx="4"'
-        parts = [f"<rect {ground} {look(name, fill=name)}/>"]
+        parts = [f"<rect {ground} {styled(name, fill=name)}/>"]
         for i, line in enumerate(lines, start=1):
             parts.append(written(x + PADDING_LEFT, y + NOTE.line * i - 1, line, NOTE, fill=f"{name}-text"))
         return "".join(parts)

@@ -21,14 +21,14 @@ from tidegate.flow.explain.words import (
 )
 from tidegate.flow.expressions import Expression
 from tidegate.flow.loops.query import Query, members
-from tidegate.flow.plan import CalendarFrame, Plan, PlanOperator, SessionFrame, WindowFrame
+from tidegate.flow.plan import CalendarFrame, Plan, PlanOperator, SessionFrame, Sink, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import show_span
 from tidegate.flow.sql import Sql
 from tidegate.flow.watermarks import AtEnd, Bounded, Punctuated
 from tidegate.spec.parts import name_of
 
-__all__ = ["Concern", "describe", "kept_text", "later", "verb_of", "warnings_of"]
+__all__ = ["Concern", "describe", "kept_text", "later", "new_sink_text", "verb_of", "warnings_of"]
 
 Frame: TypeAlias = WindowFrame | CalendarFrame | SessionFrame
 
@@ -158,31 +158,19 @@ def kept_text(plan: Plan, operator: PlanOperator) -> str:
     return ""
 
 
+def new_sink_text(plan: Plan, sink: Sink) -> str:
+    """Return what a sink begins with if it is added to a flow that already has a checkpoint."""
+    waits = any(plan[id_].keeps_state for id_ in plan.upstream(sink.input))
+    begins = "times that become complete from then on" if waits else "rows that come from then on"
+    return f"if it is added to a checkpoint later, it begins with {begins}"
+
+
 def later(plan: Plan, operator: PlanOperator) -> str:
     """Return how much later an answer is than the rows that it is made of; an empty text if it is not later."""
     match operator:
-        case (
-            p.WindowAggregate(frame=SessionFrame() as frame)
-            | p.WindowApply(frame=SessionFrame() as frame)
-            | p.WindowTop(frame=SessionFrame() as frame)
-        ):
-            type_ = _input(plan, operator)[frame.over].type or ""
-            return f"+ at least {show_span(frame.gap, type_)} - {show_span(1, type_)}"
-        case (
-            p.WindowAggregate(frame=WindowFrame() as frame)
-            | p.WindowApply(frame=WindowFrame() as frame)
-            | p.WindowTop(frame=WindowFrame() as frame)
-            | p.WindowJoin(frame=frame)
-        ):
-            type_ = _input(plan, operator)[frame.over].type or ""
-            return f"+ up to {show_span(frame.size, type_)} - {show_span(1, type_)}"
-        case (
-            p.WindowAggregate(frame=CalendarFrame() as frame)
-            | p.WindowApply(frame=CalendarFrame() as frame)
-            | p.WindowTop(frame=CalendarFrame() as frame)
-        ):
-            type_ = _input(plan, operator)[frame.over].type or ""
-            return f"+ up to {frame.counted(frame.size)} - {show_span(1, type_)}"
+        case p.WindowAggregate() | p.WindowApply() | p.WindowTop() | p.WindowJoin():
+            type_ = _input(plan, operator)[operator.frame.over].type or ""
+            return f"+ {operator.frame.later(type_)} - {show_span(1, type_)}"
         case p.At(shifts=shifts):
             types = operator.schema
             moved = [(c, n) for c, n in zip(types.times, shifts, strict=True) if n != 0]

@@ -12,8 +12,8 @@ from html import escape
 from itertools import pairwise
 
 from tidegate.flow.explain.card import Box, Card, chip, chip_width, warning_chip, written
+from tidegate.flow.explain.colours import STYLE, styled
 from tidegate.flow.explain.lettering import NOTE, SANS, SMALL, TITLE, wrapped
-from tidegate.flow.explain.look import STYLE, look
 from tidegate.flow.explain.sizes import (
     BETWEEN_BOXES,
     CHIP_HEIGHT,
@@ -68,7 +68,7 @@ def svg(boxes: Sequence[Box], links: Sequence[Link], *, title: str, notes: Seque
             f"<title>{escape(printable(title))}</title>",
             f"<desc>{escape(printable(_in_words(boxes, links)))}</desc>",
             STYLE,
-            f'<rect width="{width}" height="{height}" rx="8" {look("paper", fill="paper")}/>',
+            f'<rect width="{width}" height="{height}" rx="8" {styled("paper", fill="paper")}/>',
             f'<g class="heading">{written(MARGIN, MARGIN + 12, title, TITLE, fill="text")}</g>',
             *drawn,
             *footer,
@@ -158,16 +158,16 @@ class _Picture:
         """Return how long the last, upright part of all links to a layer is: chips and marks are beside it."""
         keys = [node.key for node in self._layers[layer] if not node.passing]
         rows = max((len(self._texts(key)) for key in keys), default=0)
-        return 12 + (CHIP_HEIGHT + 6) * rows + self._marks(layer)
+        return 12 + (CHIP_HEIGHT + 6) * rows + self._warning_room(layer)
 
-    def _marks(self, layer: int) -> int:
+    def _warning_room(self, layer: int) -> int:
         """Return how much more room the marks on the upper borders of the boxes of a layer need."""
         return 4 * any(self._cards[node.key].box.warnings for node in self._layers[layer] if not node.passing)
 
     def _between(self, layer: int) -> int:
         """Return the room between a layer and the one above it."""
         if not layer:
-            return CHIP_HEIGHT if self._marks(layer) else 8
+            return CHIP_HEIGHT if self._warning_room(layer) else 8
         ways = [abs(b.middle - a.middle) for path in self._paths for a, b in pairwise(path) if b.layer == layer]
         chips = any(self._cards[n.key].box.time for n in self._layers[layer - 1] if not n.passing)
         return self._stub(layer) + 20 + min(64, max(ways, default=0) // 7) + (CHIP_HEIGHT // 2 if chips else 0)
@@ -199,8 +199,8 @@ class _Picture:
             commands.append(f"V{bottom} C{column:g},{middle:g} {to:g},{middle:g} {to:g},{top}")
             column = to
         arrives = y + self._spans[end.layer][0]
-        line = f'<path d="{" ".join(commands)} V{arrives - 6}" {look("edge", line="line")} stroke-width="1.5"/>'
-        head = f'<path d="M{column - 4:g},{arrives - 7} h8 l-4,7 z" {look("tip", fill="line")}/>'
+        line = f'<path d="{" ".join(commands)} V{arrives - 6}" {styled("edge", line="line")} stroke-width="1.5"/>'
+        head = f'<path d="M{column - 4:g},{arrives - 7} h8 l-4,7 z" {styled("tip", fill="line")}/>'
         title = f"<title>{escape(printable(link.title))}</title>" if link.title else ""
         return f"{_group(link)}{title}{line}{head}"
 
@@ -209,7 +209,7 @@ class _Picture:
         same = [port for other, port in zip(self._links, self._ports, strict=True) if _alike(other, link)]
         row = self._texts(link.end).index(link.text)
         layer = self._nodes[link.end].layer
-        top = y + self._spans[layer][0] - 14 - CHIP_HEIGHT - (CHIP_HEIGHT + 6) * row - self._marks(layer)
+        top = y + self._spans[layer][0] - 14 - CHIP_HEIGHT - (CHIP_HEIGHT + 6) * row - self._warning_room(layer)
         return chip(x + sum(same) / len(same), top, link.text, fill="card", line="border", ink="muted")
 
 
@@ -238,7 +238,7 @@ def _loop(link: Link, x: float, y: float, height: int) -> str:
     """Return the SVG of a loop at the right side of a box."""
     high, low = y + 14, y + min(height - 10, 74)
     way = f"M{x:g},{low:g} c{LOOP_WIDTH},4 {LOOP_WIDTH},{high - low - 4:g} 7,{high - low:g}"
-    line = f'<path d="{way}" {look("edge", line="line")} stroke-width="1.5"/>'
-    head = f'<path d="M{x + 7:g},{high - 4:g} v8 l-7,-4 z" {look("tip", fill="line")}/>'
+    line = f'<path d="{way}" {styled("edge", line="line")} stroke-width="1.5"/>'
+    head = f'<path d="M{x + 7:g},{high - 4:g} v8 l-7,-4 z" {styled("tip", fill="line")}/>'
     text = written(x + LOOP_WIDTH - 4, (low + high) / 2 + 4, link.text, SMALL, fill="muted")
     return f"{_group(link)}{line}{head}{text}</g>"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
-from tidegate.flow.explain.describe import Concern, describe, kept_text, later, verb_of, warnings_of
+from tidegate.flow.explain.describe import Concern, describe, kept_text, later, new_sink_text, verb_of, warnings_of
 from tidegate.flow.explain.draw import Box, Link, svg
 from tidegate.flow.plan import Iterate, Plan, PlanOperator, Select, Sink, Source, Table
 
@@ -65,16 +65,16 @@ class Explanation:
             notes: A text for some of the boxes. Keys are ids of operators; ``"sink hourly"`` is the sink ``hourly``.
             small: Show names and notes only.
         """
-        told = () if small else tuple(f"{w.operator}: {w.what} → {w.hint}" for w in self.warnings)
-        return self._drawn(notes or {}, told, small=small)
+        warnings = () if small else tuple(f"{w.operator}: {w.what} → {w.hint}" for w in self.warnings)
+        return self._drawn(notes or {}, warnings, small=small)
 
-    def _drawn(self, said: Mapping[str, str], told: tuple[str, ...], *, small: bool = False) -> str:
-        boxes = [self._box(operator, said.get(operator.id, ""), small=small) for operator in self.plan]
-        boxes += [self._sink(sink, said.get(_sink_id(sink), ""), small=small) for sink in self.plan.sinks]
+    def _drawn(self, notes: Mapping[str, str], warnings: tuple[str, ...], *, small: bool = False) -> str:
+        boxes = [self._box(operator, notes.get(operator.id, ""), small=small) for operator in self.plan]
+        boxes += [self._sink(sink, notes.get(_sink_id(sink), ""), small=small) for sink in self.plan.sinks]
         links = [self._link(given, operator, small=small) for operator in self.plan for given in operator.inputs]
         links += [Link(o.id, o.id, "round + 1") for o in self.plan if isinstance(o, Iterate)]
         links += [Link(sink.input, _sink_id(sink), "", str(self.plan[sink.input].schema)) for sink in self.plan.sinks]
-        return svg(boxes, links, title=f"flow {self.plan.name}", notes=told)
+        return svg(boxes, links, title=f"flow {self.plan.name}", notes=warnings)
 
     def _box(self, operator: PlanOperator, note: str, *, small: bool) -> Box:
         held = kept_text(self.plan, operator)
@@ -142,7 +142,7 @@ def _sink_id(sink: Sink) -> str:
 def _does(plan: Plan, operator: PlanOperator) -> list[str]:
     """Return the lines in the box of an operator: what it does; of sources and tables also the columns.
 
-    A select that computes nothing shows its columns, since nothing else can be said of it.
+    A select that computes nothing shows its columns, since there is nothing else to show.
     """
     lines = describe(plan, operator)
     if isinstance(operator, Select) and not lines:
@@ -173,7 +173,9 @@ def _text(explanation: Explanation) -> list[str]:
         if change := later(plan, operator):
             lines.append(f"{indent}time {change}")
         lines.append("")
-    lines += [f"  {sink.name:<{width}}sink ← {sink.input}" for sink in plan.sinks]
+    for sink in plan.sinks:
+        lines.append(f"  {sink.name:<{width}}sink ← {sink.input}")
+        lines.append(f"{indent}{new_sink_text(plan, sink)}")
     for warning in explanation.warnings:
         lines += ["", f"  ! {warning.operator}: {warning.what}", f"    {warning.hint}"]
     return lines

@@ -25,7 +25,7 @@ from tidegate.flow.errors import (
 from tidegate.flow.expressions import Expression, Parsed, Scope, bound, reference_to
 from tidegate.flow.loops.obstacles import members_of, obstacles, tables_of
 from tidegate.flow.loops.query import KNOWN, Branch, Query, Relation, members
-from tidegate.flow.parser import Token, TokenType, Tree, exp, parse_query, place, place_of_error, relations_of
+from tidegate.flow.parser import SqlToken, TokenType, Tree, exp, parse_query, place, place_of_error, relations_of
 from tidegate.flow.schema import Column, Schema, distinct_names
 from tidegate.flow.sql import Sql
 
@@ -167,12 +167,12 @@ def _bound(sql: Sql, scope: Scope, times: tuple[str, ...]) -> Expression:
         raise _time_named(sql.text, token) from None
 
 
-def _time_in(sql: Sql, times: tuple[str, ...]) -> Token | None:
+def _time_in(sql: Sql, times: tuple[str, ...]) -> SqlToken | None:
     lower = {name.lower() for name in times}
     return next((token for token in sql.tokens if token.word in lower), None)
 
 
-def _time_named(text: str, time: Token) -> BadTime:
+def _time_named(text: str, time: SqlToken) -> BadTime:
     name = time.text
     return BadTime(
         pointed(f"a query of a loop reads the time column {name}", text, *time.span),

@@ -108,9 +108,9 @@ class IntervalJoin(PlanOperator):
         It is kept while it may still find a match. If rows of the other side come out only with, or only without, a
         match, it is also kept until those that it may match are settled.
         """
-        told = ("left", "full", "semi", "anti") if port == 1 else ("right", "full")
+        settling = ("left", "full", "semi", "anti") if port == 1 else ("right", "full")
         own, other = self.settles(port), self.settles(1 - port)
-        if self.how not in told:
+        if self.how not in settling:
             return own
         ahead = self.upper if port == 0 else None if self.lower is None else -self.lower
         return None if ahead is None or other is None or own is None else max(own, ahead + other)

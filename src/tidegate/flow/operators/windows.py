@@ -38,6 +38,10 @@ class WindowFrame:
         parts += [f"revised for {show_span(self.lateness, type_)}"] if self.lateness else []
         return ", ".join(parts)
 
+    def later(self, type_: str) -> str:
+        """Return in words how long after a row its windows may end."""
+        return f"up to {show_span(self.size, type_)}"
+
 
 @dataclass(frozen=True, slots=True)
 class CalendarFrame:
@@ -65,6 +69,10 @@ class CalendarFrame:
         parts += [f"shifted by {self.counted(self.offset)}"] if self.offset else []
         return ", ".join(parts)
 
+    def later(self, type_: str) -> str:  # noqa: ARG002
+        """Return in words how long after a row its windows may end."""
+        return f"up to {self.counted(self.size)}"
+
     def counted(self, count: int) -> str:
         """Return a number of days or months in words."""
         return f"{count} {self.unit}{'' if count == 1 else 's'}"
@@ -80,6 +88,10 @@ class SessionFrame:
     def shown(self, type_: str, *, over: bool = False) -> str:
         """Return the sessions in words; ``type_`` is the type of their column. With ``over``, its name is in them."""
         return f"sessions with a gap of {show_span(self.gap, type_)}{f' over {self.over}' if over else ''}"
+
+    def later(self, type_: str) -> str:
+        """Return in words how long after a row its session ends."""
+        return f"at least {show_span(self.gap, type_)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

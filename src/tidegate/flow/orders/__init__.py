@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tidegate.flow.orders.coordinates import Coordinates, PosetCoordinates, SumCoordinates
+from tidegate.flow.orders.lexicographic import LexicographicCoordinates
 from tidegate.flow.orders.ordered import NOT_IN_ORDER, Ordered, ordered, ordered_schema
-from tidegate.flow.orders.packed import PackedCoordinates
 
 __all__ = [
     "NOT_IN_ORDER",
     "Coordinates",
+    "LexicographicCoordinates",
     "Ordered",
-    "PackedCoordinates",
     "PosetCoordinates",
     "SumCoordinates",
     "ordered",

@@ -3,7 +3,7 @@
 Engines can order times only by one column, or by a product of columns. If the times of a flow are ordered otherwise,
 engines run the flow on points, and keep the user's column beside them. In a finite order, the coordinates are the
 numbers of a realizer. In a sum, the sides have (0, 1) and (1, 0), neither of which is below the other, and two more
-columns hold the values of the sides. For a lexicographic order, see `tidegate.flow.orders.packed`.
+columns hold the values of the sides. For a lexicographic order, see `tidegate.flow.orders.lexicographic`.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ class Coordinates(ABC):
 
     @property
     @abstractmethod
-    def coding(self) -> tuple[str, ...]:
+    def encode_sql(self) -> tuple[str, ...]:
         """Spark SQL for each axis, computed from the user's column; NULL if its value is not in the order."""
 
     @property
     @abstractmethod
-    def restoring(self) -> tuple[str, ...]:
+    def decode_sql(self) -> tuple[str, ...]:
         """Spark SQL for each of the user's columns, computed from the axes."""
 
     @property
-    def marking(self) -> tuple[str, ...]:
+    def encode_watermark_sql(self) -> tuple[str, ...]:
         """Spark SQL for each axis of a watermark, in which NULL may stand for every value."""
-        return self.coding
+        return self.encode_sql
 
     @abstractmethod
     def encode(self, t: Any) -> tuple[Any, ...]:
@@ -140,13 +140,13 @@ class PosetCoordinates(Coordinates):
         return tuple(Column(f"{AXIS}{i}", "BIGINT") for i in range(len(self.points[0][1])))
 
     @property
-    def coding(self) -> tuple[str, ...]:
+    def encode_sql(self) -> tuple[str, ...]:
         name = quoted(self.given.column)
         whens = [(f"{name} = {self._literal(x)}", point) for x, point in self.points]
         return tuple(_case((when, f"{point[i]}L") for when, point in whens) for i in range(len(self.columns)))
 
     @property
-    def restoring(self) -> tuple[str, ...]:
+    def decode_sql(self) -> tuple[str, ...]:
         return (_case((f"{AXIS}0 = {point[0]}L", self._literal(x)) for x, point in self.points),)
 
     def encode(self, t: Any) -> tuple[Any, ...]:
@@ -222,7 +222,7 @@ class SumCoordinates(Coordinates):
         return tuple(Column(f"{AXIS}{i}", type_) for i, type_ in enumerate(types))
 
     @property
-    def coding(self) -> tuple[str, ...]:
+    def encode_sql(self) -> tuple[str, ...]:
         whole = [f"({self._is(side)} AND {self._inside(side)})" for side in (LEFT, RIGHT)]
         sides = [_case(zip(whole, numbers, strict=True)) for numbers in (("0", "1"), ("1", "0"))]
         numbers = [f"CAST({sql} AS TINYINT)" for sql in sides]
@@ -233,7 +233,7 @@ class SumCoordinates(Coordinates):
         return (*numbers, *values)
 
     @property
-    def restoring(self) -> tuple[str, ...]:
+    def decode_sql(self) -> tuple[str, ...]:
         left = f"{AXIS}0 = 0"
         side = f"'side', IF({left}, {literal(LEFT)}, {literal(RIGHT)})"
         if self._one_type:

@@ -107,8 +107,8 @@ def _chosen(
     for conjunct in Sql.of(operator.where.sql).conjuncts() if operator.where else ():
         text = conjunct
         for equation in equal:
-            for said in equation.said.values():
-                text = Sql.of(text).replace(said, equation.name)
+            for value in equation.as_written.values():
+                text = Sql.of(text).replace(value, equation.name)
         if any(equation.states(conjunct) for equation in equal):
             continue
         try:

@@ -124,13 +124,13 @@ def fields_of(sql: str, schema: Schema) -> dict[str, Expression] | None:
         if parts is None:
             return None
         found = [
-            replace(bound_to(value, schema), name=_said(name))
+            replace(bound_to(value, schema), name=_literal_text(name))
             for name, value in zip(parts[::2], parts[1::2], strict=True)
         ]
     return {e.name.lower(): e for e in found} if all(e.name for e in found) else None
 
 
-def _said(sql: str) -> str:
+def _literal_text(sql: str) -> str:
     """Return the text of a literal; an empty text if the SQL is something else."""
     tokens = Sql.of(sql).tokens
     return tokens[0].text if [token.kind for token in tokens] == [TokenType.STRING] else ""

@@ -35,14 +35,14 @@ from tidegate.local_engine.streaming.feeds import Feed, NewRows
 from tidegate.local_engine.streaming.host import LocalHost, at_source
 from tidegate.local_engine.streaming.parts import LocalParts
 
-__all__ = ["Engine"]
+__all__ = ["LocalEngine"]
 
 _LOG = logging.getLogger("tidegate")
 #: How long a run sleeps before it looks for new files again, in seconds.
 _POLL = 0.005
 
 
-class Engine(Running):
+class LocalEngine(Running):
     """A run of a flow in this process."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Engine(Running):
         self._bounds = limits(run.flow)
         #: How often, in microseconds, a step is run without rows to give a beat to the sources; None if none needs it.
         self._pulse = min(
-            (p for source in run.flow.sources if (p := policy_of(source).pulse) is not None), default=None
+            (p for source in run.flow.sources if (p := policy_of(source).clock_period) is not None), default=None
         )
         #: The new rows that the running step reads, by source.
         self._uncommitted: dict[str, NewRows] = {}
@@ -214,8 +214,8 @@ class Engine(Running):
 
     def _sources_with_input(self, rows: Mapping[str, Relation], beat: Beat | None) -> list[str]:
         """Return the sources that get something in this step: rows, or a beat of the clock."""
-        hear = {s.id for s in self.flow.sources if beat is not None and policy_of(s).pulse is not None}
-        return [s.id for s in self.flow.sources if s.id in rows or s.id in hear]
+        timed = {s.id for s in self.flow.sources if beat is not None and policy_of(s).clock_period is not None}
+        return [s.id for s in self.flow.sources if s.id in rows or s.id in timed]
 
     def _source_rows(self, name: str, rows: Relation | None, arrived: int) -> Any:
         source = next(s for s in self.flow.sources if s.id == name)

@@ -16,7 +16,7 @@ from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.error_messages import describe_error
 from tidegate.local_engine.session import cursor_of
-from tidegate.local_engine.streaming.engine import Engine
+from tidegate.local_engine.streaming.engine import LocalEngine
 from tidegate.local_engine.streaming.parts import file_rows
 from tidegate.local_engine.streaming.reading import data_files
 
@@ -42,7 +42,7 @@ class LocalRun(Run):
     """A running flow in this process."""
 
     def __init__(
-        self, session: duckdb.DuckDBPyConnection, engine: Engine, lock: Lock, pace: Pace, *, ends: bool
+        self, session: duckdb.DuckDBPyConnection, engine: LocalEngine, lock: Lock, pace: Pace, *, ends: bool
     ) -> None:
         super().__init__(engine)
         self._session = session

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 
 from tidegate.engine.frontiers import start_of
-from tidegate.engine.inputs import STEP, check_names
+from tidegate.engine.inputs import STEP
 from tidegate.engine.orders import orders_in
 from tidegate.engine.outputs import Output, Transactional, checked_outputs
 from tidegate.engine.policies import policy_of
@@ -30,7 +30,7 @@ from tidegate.flow.arguments import checked_directory
 from tidegate.flow.clocks import declared_schema, ticking
 from tidegate.flow.errors import BadArgument, BadInput, BadSpan, did_you_mean
 from tidegate.flow.limits import limits
-from tidegate.flow.orders.embed import embedded
+from tidegate.flow.orders.on_points import plan_on_points
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Column
 from tidegate.flow.spans import parse_span
@@ -41,7 +41,7 @@ from tidegate.local_engine.inputs import given_as
 from tidegate.local_engine.lines import InputRows
 from tidegate.local_engine.paths import place_of
 from tidegate.local_engine.session import Local, cursor_of
-from tidegate.local_engine.streaming.engine import Engine
+from tidegate.local_engine.streaming.engine import LocalEngine
 from tidegate.local_engine.streaming.feeds import feed_of
 from tidegate.local_engine.streaming.feeds.files import FileStream
 from tidegate.local_engine.streaming.host import LocalHost, at_source
@@ -100,13 +100,13 @@ def prepare(
     report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
     clock: Callable[[], float] = time.time,
     **options: Any,
-) -> Engine:
+) -> LocalEngine:
     """Return an engine that continues from a checkpoint, and claim its outputs."""
     check_ends(flow)
     flow = ticking(flow, inputs)
     check_expressions(flow)
-    given, flow = flow, embedded(flow, orders_in(files))
-    check_names(flow, inputs, "stream", "stream")
+    given, flow = flow, plan_on_points(flow, orders_in(files))
+    flow.check_inputs(inputs, "stream", "stream")
     places = checked_outputs(flow, outputs)
     connection = cursor_of(session)
     check_macros(connection)
@@ -130,7 +130,7 @@ def prepare(
         identified(flow, files)
         host = LocalHost(backend, tables, _connection(session))
         run, log, last = resumed(flow, host, files, places, lock=lock, **{"fold_from": fold_few, **options})
-        engine = Engine(run, host, feeds, log, last, lock=lock, report=report, clock=clock)
+        engine = LocalEngine(run, host, feeds, log, last, lock=lock, report=report, clock=clock)
         claim_outputs(engine, lock)
         begin_trace(engine, given)
     except BaseException:

@@ -36,7 +36,7 @@ from tidegate.spark.streaming.spark_records import query_id
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Engine", "resume"]
+__all__ = ["SparkEngine", "resume"]
 
 
 def resume(
@@ -52,15 +52,15 @@ def resume(
     probe: Probe = lambda point, step: None,  # noqa: ARG005
     report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
     clock: Callable[[], float] = time.time,
-) -> Engine:
+) -> SparkEngine:
     """Return an engine that continues from the last commit of a checkpoint, or starts if there is none."""
     host = SparkHost(runtime, tables)
     options: dict[str, Any] = {"allow_pickle": allow_pickle, "fold_from": fold_from, "probe": probe}
     run, log, last = resumed(flow, host, files, outputs, lock=lock, **options)
-    return Engine(run, host, log, last, lock=lock, report=report, clock=clock)
+    return SparkEngine(run, host, log, last, lock=lock, report=report, clock=clock)
 
 
-class Engine(Running):
+class SparkEngine(Running):
     """A run of a flow on Spark."""
 
     def __init__(
@@ -169,8 +169,8 @@ class Engine(Running):
     def _mismatch(self, what: str) -> BadCheckpoint:
         return BadCheckpoint(
             f"the two halves of the checkpoint {self.files.root} do not belong together: {what}",
-            hint="was one of its directories, spark or commits, deleted, or put back from another day? "
-            "restore both of the same moment, or begin with a new checkpoint and other outputs",
+            hint="was one of its directories, spark or commits, deleted, or restored from an older copy? "
+            "restore both from the same time, or begin with a new checkpoint and other outputs",
         ).at(f"flow {self.flow.name!r}")
 
 

@@ -100,14 +100,14 @@ def heartbeat_of(flow: Plan, files: Files, *, after: int) -> Heartbeat | None:
 
     Raise if a beat that was not received yet can't be read.
     """
-    pulses = [pulse for source in flow.sources if (pulse := policy_of(source).pulse)]
-    if not pulses:
+    periods = [period for source in flow.sources if (period := policy_of(source).clock_period)]
+    if not periods:
         return None
     for name, size in files.sizes(_DIRECTORY).items():
         # An empty file has no rows for Spark.
         if _number(name) >= 0 and size:
             files.read(f"{_DIRECTORY}/{name}", "a beat of the clock", {"beat": int, "at": int}, hint=UNREADABLE_BEAT)
-    return Heartbeat(files, after=after, seconds=min(pulses) / 1_000_000)
+    return Heartbeat(files, after=after, seconds=min(periods) / 1_000_000)
 
 
 def read_beats(spark: SparkSession, files: Files) -> DataFrame:

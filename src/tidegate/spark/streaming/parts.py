@@ -120,10 +120,10 @@ def write_part(
     from pyspark.sql import Observation
 
     seen = Observation()
-    looks = {"rows": "count(*)"}
+    observed = {"rows": "count(*)"}
     for i, sql in enumerate(times):
-        looks |= {f"last{i}": f"max({sql})", f"first{i}": f"min({sql})"}
-    writer = rows.observe(seen, *runtime.exprs(looks)).write.options(**_WRITE)
+        observed |= {f"last{i}": f"max({sql})", f"first{i}": f"min({sql})"}
+    writer = rows.observe(seen, *runtime.exprs(observed)).write.options(**_WRITE)
     (writer.partitionBy(*by) if by else writer).mode("overwrite").parquet(files.path(path))
     if by:
         rename_directories(files, path, by)

@@ -16,7 +16,7 @@ from tidegate.spark.error_messages import describe_error
 from tidegate.spark.jvm import nothing_left
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.batch_runner import BatchRunner
-from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.engine import SparkEngine
 from tidegate.spark.streaming.heartbeat import Heartbeat
 from tidegate.spark.streaming.parts import READ
 from tidegate.spark.streaming.spark_records import explain_conflict
@@ -38,7 +38,7 @@ class SparkRun(Run):
     def __init__(
         self,
         spark: SparkSession,
-        engine: Engine,
+        engine: SparkEngine,
         query: StreamingQuery,
         batch_runner: BatchRunner,
         lock: Lock,

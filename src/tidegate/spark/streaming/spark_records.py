@@ -18,7 +18,7 @@ from tidegate.engine.storage.log import last_commit
 __all__ = ["check_records", "explain_conflict", "query_id"]
 
 _RESTORE = (
-    "restore the directory spark from a copy of the same moment as commits, or begin with a new checkpoint and output"
+    "restore the directory spark from a copy of the same time as commits, or begin with a new checkpoint and output"
 )
 _COMPACT = ".compact"
 _VERSION = re.compile(r"\0?v\d+")
@@ -106,7 +106,7 @@ def explain_conflict(files: Files, error: BaseException) -> BaseException:
         return error
     found = CheckpointInUse(
         f"another query has written to {files.path('spark')}",
-        hint="was a run taken for dead that lived? start again; let only one run work on a checkpoint",
+        hint="was a run replaced that was still alive? start again; let only one run work on a checkpoint",
     )
     found.__cause__ = error
     return found

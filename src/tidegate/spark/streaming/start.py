@@ -21,7 +21,7 @@ from tidegate.errors import TidegateError
 from tidegate.flow.arguments import checked_directory
 from tidegate.flow.clocks import Clock, ticking
 from tidegate.flow.errors import BadArgument, BadInput, did_you_mean
-from tidegate.flow.orders.embed import embedded
+from tidegate.flow.orders.on_points import plan_on_points
 from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Published
 from tidegate.spark.error_messages import describe_error
@@ -30,7 +30,7 @@ from tidegate.spark.inputs import check_inputs
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.stores import check_store
 from tidegate.spark.streaming.batch_runner import BatchRunner
-from tidegate.spark.streaming.engine import Engine, resume
+from tidegate.spark.streaming.engine import SparkEngine, resume
 from tidegate.spark.streaming.heartbeat import Heartbeat, heartbeat_of, read_beats, read_ticks, ticker_of
 from tidegate.spark.streaming.listener_counts import with_listener_counts
 from tidegate.spark.streaming.reading import read_promises
@@ -72,7 +72,7 @@ def start(
         path = checked_directory(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
         check_store(spark, path, "a checkpoint")
         files = files_at(spark, path)
-        written, flow = flow, embedded(flow, orders_in(files))
+        written, flow = flow, plan_on_points(flow, orders_in(files))
         lock = Lock(files)
         lock.acquire()
         try:
@@ -120,13 +120,13 @@ def prepare(
     *,
     lock: Lock | None = None,
     **options: Any,
-) -> Engine:
+) -> SparkEngine:
     """Return an engine that continues from a checkpoint, and claim its outputs.
 
     ``options`` are passed on to the engine.
     """
     check_ends(flow)
-    flow = embedded(flow, orders_in(files))
+    flow = plan_on_points(flow, orders_in(files))
     places = checked_outputs(flow, outputs)
     for name, output in places.items():
         output.check(files, name)

@@ -90,7 +90,7 @@ class Aggregate(Operator[Event, Event]):
         if not isinstance(answer, list):
             raise WrongType(
                 f"expected a list of data from the function of an Aggregate, got {answer!r} ({type(answer).__name__})",
-                hint="answer [] for no tuple and [d] for one",
+                hint="return [] for no tuple and [d] for one",
             ).at(f"window instance {instance!r}")
         if len(answer) > self.most:
             raise BadValue(

@@ -24,7 +24,7 @@ __all__ = ["A_infinity", "Folding", "composed_infinity"]
 
 @dataclass(frozen=True, slots=True)
 class Folding:
-    """What A-infinity does with data: create a state, add to it, merge two of them, and give an answer out."""
+    """What A-infinity does with data: create a state, add to it, merge two of them, and compute an answer."""
 
     f_c: Callable[[Any], Any]
     f_a: Callable[[Any, Any], Any]
@@ -65,7 +65,7 @@ class _Infinity(Operator[Event, Event]):
 
     def _until(self, W: Tick) -> tuple[_Infinity, list[Event]]:
         after, outputs = replace(self, W=max(self.W, W)), list[Event]()
-        # Without an end, answers would go on for ever: they stop when nothing more is to be said.
+        # Without an end, answers would go on for ever: they stop when there is nothing left to answer.
         while (end := after._next_end()) is not None and end + 1 <= W and (math.inf > W or any(after.waiting.values())):
             after, more = after._answer(end)
             outputs += more
@@ -151,7 +151,7 @@ class _HoldForState(Operator[Event, Event]):
 def composed_infinity(
     order: Order[Any], folding: Folding, period: int, key: Key, *, d: int, schedule: Sequence[int] | None = None
 ) -> Operator[Event, Event]:
-    """Build A-infinity out of a sliding Aggregate whose answer comes round into its next instance (Listing 6, mended).
+    """Build A-infinity out of a sliding Aggregate whose answer is fed into its next instance (Listing 6, corrected).
 
     Instances cover a period and one unit more, so that the answer of one falls into the next. ``d``, the bound of C1,
     may be at most the period.

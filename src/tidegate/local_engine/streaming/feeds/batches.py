@@ -46,9 +46,9 @@ class BatchFeed(Feed):
         self._read_count = position["batches"] if position else 0
         if position is not None and self._read_count and not callable(self._given):
             raise BadCheckpoint(
-                "expected a function of the number of batches that were taken, to go on behind "
-                f"{self._read_count}, got an iterator, which has no position",
-                hint="def batches(taken): … that yields the batches from that number on",
+                f"expected a function of the number of batches already read, to continue after {self._read_count} of "
+                "them, got an iterator, which has no position",
+                hint="def batches(read): … that yields the batches from that number on",
             ).at(f"source {self.source.id!r}")
 
     @property

@@ -152,9 +152,9 @@ class FileFeed(Feed):
         became = f"{now.size:,} bytes" if now else "gone"
         return BadInput(
             f"expected files that do not change once they are there, got {file.path}, which had {file.size:,} bytes "
-            f"and was {became} when it was looked at again",
-            hint="write a file under a name that begins with . or _, and rename it when it is whole; what a file that "
-            "was taken has now, put into a new file",
+            f"and was {became} when it was checked again",
+            hint="write a file under a name that begins with . or _, and rename it when it is whole; put what has "
+            "changed into a new file",
         )
 
 

@@ -85,7 +85,7 @@ class PublishedFeed(Feed):
         if position["owner"] != self._owner:
             raise BadCheckpoint(
                 f"expected the output that was followed in {self._files.root}, got that of another checkpoint",
-                hint="an output that begins anew is followed with a new checkpoint",
+                hint="to follow an output that was started again, use a new checkpoint",
             )
         self._at = {name: position[name] for name in self._at}
 

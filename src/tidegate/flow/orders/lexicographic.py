@@ -21,13 +21,13 @@ from tidegate.flow.units import from_units as sql_from_units
 from tidegate.flow.units import number, to_units
 from tidegate.time import BOTTOM, TOP, Bound, Lexicographic, Nat
 
-__all__ = ["PackedCoordinates"]
+__all__ = ["LexicographicCoordinates"]
 
 _AXIS = f"{AXIS}0"
 
 
 @dataclass(frozen=True, slots=True)
-class PackedCoordinates(Coordinates):
+class LexicographicCoordinates(Coordinates):
     """The numbers of times of a lexicographic order."""
 
     given: Ordered
@@ -37,16 +37,16 @@ class PackedCoordinates(Coordinates):
         return (Column(_AXIS, self._type),)
 
     @property
-    def coding(self) -> tuple[str, ...]:
+    def encode_sql(self) -> tuple[str, ...]:
         return (self._coded([len(self.given.columns)]),)
 
     @property
-    def marking(self) -> tuple[str, ...]:
+    def encode_watermark_sql(self) -> tuple[str, ...]:
         # NULL in the last columns stands for all of their values: all numbers up to the last of these are complete.
         return (self._coded(range(len(self.given.columns), 0, -1)),)
 
     @property
-    def restoring(self) -> tuple[str, ...]:
+    def decode_sql(self) -> tuple[str, ...]:
         found = []
         for i, ((low, high), step, type_) in enumerate(
             zip(self.given.ranges, self._steps, self.given.types, strict=True)

@@ -15,20 +15,20 @@ from tidegate.flow import plan
 from tidegate.flow.errors import NotSupported
 from tidegate.flow.expressions import Expression, reference_to
 from tidegate.flow.orders.coordinates import Coordinates, PosetCoordinates, SumCoordinates, points_stored
+from tidegate.flow.orders.lexicographic import LexicographicCoordinates
 from tidegate.flow.orders.ordered import Ordered
-from tidegate.flow.orders.packed import PackedCoordinates
 from tidegate.flow.orders.realizer import grown, numbered
 from tidegate.flow.plan import Plan, PlanOperator
 from tidegate.flow.schema import Column, Schema
 from tidegate.time import Lexicographic, Poset
 
-__all__ = ["embedded"]
+__all__ = ["plan_on_points"]
 
 #: Operators that keep the columns of their input rows, so that the user's columns are already there.
 _AS_GIVEN = (plan.Source, plan.Where, plan.Explode, plan.Unfold, plan.MapBatches, plan.Union, plan.Gate, plan.Distinct)
 
 
-def embedded(flow: Plan, known: Mapping[str, Sequence[Sequence[Any]]] = MappingProxyType({})) -> Plan:
+def plan_on_points(flow: Plan, known: Mapping[str, Sequence[Sequence[Any]]] = MappingProxyType({})) -> Plan:
     """Return the plan that engines run. It is the same plan if all times are ordered by their values.
 
     ``known`` are the numbers that a checkpoint has of the orders of sources. An order that has grown keeps using them.
@@ -51,7 +51,7 @@ def embedded(flow: Plan, known: Mapping[str, Sequence[Sequence[Any]]] = MappingP
 
 def _coordinates(given: Ordered, known: Sequence[Sequence[Sequence[Any]]]) -> Coordinates:
     if isinstance(given.order, Lexicographic):
-        return PackedCoordinates(given)
+        return LexicographicCoordinates(given)
     if not isinstance(given.order, Poset):
         return SumCoordinates(given)
     for stored in known:
@@ -139,7 +139,7 @@ class _Rewriting:
         schema = _on_axes(user, at)
         made = {
             column.name: Expression(column.name, sql, column.type, (at.names[0],))
-            for column, sql in zip(at.user, at.restoring, strict=True)
+            for column, sql in zip(at.user, at.decode_sql, strict=True)
         }
         outputs = tuple(made.get(c.name) or reference_to(c.name, c.type) for c in schema.columns)
         restored = plan.Restored(

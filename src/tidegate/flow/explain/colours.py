@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["STYLE", "look"]
+__all__ = ["STYLE", "styled"]
 
 #: For each CSS variable, the colour on a light page and on a dark one.
 _COLOURS: Final = {
@@ -36,10 +36,10 @@ _COLOURS: Final = {
 _LINES: Final = ("border", "line", "source", "table", "operator", "sink", "warning-text")
 
 
-def look(*classes: str, fill: str = "none", line: str = "") -> str:
+def styled(*classes: str, fill: str = "none", line: str = "") -> str:
     """Return the attributes of an element: its classes, by which a page can find it, and its colours.
 
-    >>> look("card", fill="card", line="border")
+    >>> styled("card", fill="card", line="border")
     'class="card tg-card tg-line-border" fill="#ffffff" stroke="#c3cad5"'
     """
     named = [*classes, *([f"tg-{fill}"] if fill != "none" else []), *([f"tg-line-{line}"] if line else [])]
