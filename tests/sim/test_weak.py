@@ -159,7 +159,7 @@ def ignores_other_workers(patch: pytest.MonkeyPatch) -> None:
     def own_only(self: SimulatedProtocol, w: int, v: int) -> None:
         recv_upd(self, w, v)
         if w != v:
-            self.heard[v] = [(l, t, n) for l, t, n in self.heard[v] if n < 0]
+            self.unpropagated[v] = [(l, t, n) for l, t, n in self.unpropagated[v] if n < 0]
 
     patch.setattr(SimulatedProtocol, "recv_upd", own_only)
 

@@ -64,7 +64,7 @@ def _first(events: list[Any], chance: random.Random) -> list[Any]:
     ("where", "broken", "said"),
     [
         ("tidegate.testing.local.timed_lines", lambda *_: [], "BOTTOM"),
-        ("tidegate.reference.run.Running.produced", lambda _, op, events: list(produce(op, events)), "missing"),
+        ("tidegate.reference.run.ReferenceRun.produced", lambda _, op, events: list(produce(op, events)), "missing"),
     ],
     ids=["the engine answers late", "the specification answers early"],
 )
