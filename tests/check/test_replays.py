@@ -226,7 +226,7 @@ class CountsOnce(Fast):
     def start(self, graph: Graph, held: Mapping[int, list[Point]]) -> None:
         super().start(graph, held)
         everything = {(l, t) for own in held.values() for l, t in own}
-        self.live.heard = {w: [(l, t, 1) for l, t in everything] for w in held}
+        self.live.unpropagated = {w: [(l, t, 1) for l, t in everything] for w in held}
 
 
 def caught(mutant: type[Exchanging]) -> set[str]:
