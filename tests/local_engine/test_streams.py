@@ -126,7 +126,7 @@ def test_an_iterator_has_no_position_and_a_function_has(place: Place) -> None:
         time.sleep(0.01)
     assert run.stop()
     more.set()
-    with pytest.raises(BadCheckpoint, match=r"(?s)go on behind 3, got an iterator.*source 's'"):
+    with pytest.raises(BadCheckpoint, match=r"(?s)continue after 3 of them, got an iterator.*source 's'"):
         place.start(counts(), inputs={"s": iter(batches)})
     place.run(counts(), inputs={"s": from_number}, trigger=None)
     assert asked == [0, 3]
