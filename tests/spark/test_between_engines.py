@@ -75,7 +75,7 @@ def test_a_checkpoint_belongs_to_the_engine_that_made_it(spark: SparkSession, tm
         rest: Any = object.__new__(other)
         rest.path, rest.feed = place.path, place.feed
         rest.session = rest.spark = tg.local() if other is LocalPlace else spark
-        with pytest.raises(FlowChanged, match=r"(?s)expected a checkpoint of the .* engine made.*hint: continue with the"):
+        with pytest.raises(FlowChanged, match=r"(?s)a checkpoint of the .* engine made.*hint: continue with the"):
             rest.start(counts())
         place.feed.add((12, "a", 1))
         assert place.run(counts()).status().rows == {"s": 3}

@@ -183,7 +183,7 @@ def test_a_lock_is_given_back_and_taken_without_a_fence(tmp_path: Path) -> None:
         assert holder(files) == f"process {os.getpid()} on {socket.gethostname()}"
         lock.release()
         assert holder(files) == ""
-        with pytest.raises(Superseded, match="given back"), lock.committing():
+        with pytest.raises(Superseded, match="released the lock"), lock.committing():
             pass
     assert read_log(files).number == -1
     assert len(list((tmp_path / "locks").iterdir())) <= 24
