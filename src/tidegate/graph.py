@@ -1,9 +1,9 @@
-"""Graphs that change: components, reachability, distances, ranks and triangles, exact at every time with an edge.
+"""Graphs that change: components, reachability, distances, ranks and triangles, exact at every time that has an answer.
 
 Each function is a short composition of methods of `Stream`; read them as examples of `iterate`. Edges are rows of a
 stream, with a column for each of their two ends. An edge exists from its time on. An edge with a NULL in a column that
-is used is ignored. Self-loops and parallel edges count as edges. There are answers only at times that have an edge.
-``emit`` and ``limit`` are those of `iterate`.
+is used is ignored. Self-loops and parallel edges count as edges. There are answers only at times that have a row: an
+edge, or a node to start from. ``emit`` and ``limit`` are those of `iterate`.
 """
 
 from __future__ import annotations

@@ -281,6 +281,23 @@ def test_the_report_is_of_the_code_that_ran_last(tmp_path: Path) -> None:
     assert list(found.cells["local", "dedicated", "AHM", False]) == [500.0]
 
 
+def test_what_other_machines_did_is_not_compared(tmp_path: Path) -> None:
+    """A store that was copied begins anew elsewhere, and the report is of the machine that ran last."""
+    path = tmp_path / "cells.jsonl"
+    for machine, rate in (("slow", 100.0), ("quick", 900.0)):
+        cell = Cell("hand", "AHM", rate, seconds=8.0, warm=1.0)
+        store = Store(path, machine)
+        assert store.get("code", cell.parameters) is None
+        store.put("code", cell.parameters, fake(None, cell, Pools(tmp_path, DRAWN), tmp_path))
+        key = replace(cell, rate=0.0).parameters | {"runs": 1, "tolerance": 1.3}
+        assert store.get("code", key) is None
+        store.put("code", key, {"rate": rate, "beyond": None})
+    found = found_in(Store(path))
+    assert found.machine == "quick"
+    assert [one.rate for one in found.sustained.values()] == [900.0]
+    assert Store(path, "slow").get("code", key) == {"rate": 100.0, "beyond": None}
+
+
 def test_the_code_of_a_side_is_what_its_figures_depend_on(tmp_path: Path) -> None:
     """Spark by hand is not measured again because Tidegate changes."""
     for name in ("bench/aggregates/queries", "bench/aggregates/evaluation", "src/tidegate"):

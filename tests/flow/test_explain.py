@@ -59,9 +59,14 @@ def test_the_text_says_what_a_new_sink_begins_with() -> None:
     flow.sink("rows", clicks.where("page IS NOT NULL"))
     flow.sink("counts", clicks.aggregate(by="page", n="count(*)").select("page"))
     text = str(flow.explain())
-    for name, begins in (("rows", "rows that come"), ("counts", "times that become complete")):
-        after = text[text.index(f"{name:<13}sink ←") :].splitlines()[1].strip()
-        assert after == f"if it is added to a checkpoint later, it begins with {begins} from then on"
+    for name, said in (
+        ("rows", "if it is added to a checkpoint later, it begins with rows that come then"),
+        (
+            "counts",
+            "if it is added later to operators that a checkpoint has, it begins with times that become complete then",
+        ),
+    ):
+        assert text[text.index(f"{name:<13}sink ←") :].splitlines()[1].strip() == said
 
 
 def test_a_loop_is_shown() -> None:

@@ -9,7 +9,7 @@ from tests.testing.flows import counts, hourly
 
 import tidegate as tg
 import tidegate.testing as tt
-from tidegate.time import Int, Lexicographic, Poset
+from tidegate.time import Int, Lexicographic, Nat, Poset
 
 NOON = "2026-01-01 12:00:00"
 
@@ -75,6 +75,17 @@ def test_a_watermark_that_is_not_in_the_order_is_rejected(engine: tt.Engine) -> 
     test.send("s", (1, None, None, "WM"))
     test.expect("out", [(1, 2, 9, "x")])
     assert sorted(row["reason"] for row in test.rejected("s")) == ["null time in a", "null time in b"]
+
+    # A value that the order does not have completes nothing, not even what is below it.
+    flow = tg.Flow("counts")
+    order = tg.ordered(("a", "b"), Lexicographic(Nat(), Nat()))
+    flow.sink("out", flow.source("s", "a INT, b INT, k STRING", time=order, watermark=marks).gate())
+    test = tt.trial(flow, engine, watermarks="declared")
+    test.send("s", (1, 7, "x"), (2, -1, "WM"))
+    test.expect("out", [])
+    test.send("s", (2, 0, "x"), (2, 0, "WM"))
+    test.expect("out", [(1, 7, "x"), (2, 0, "x")])
+    assert (len(test.late("s")), len(test.rejected("s"))) == (0, 1)
 
 
 def test_only_the_end_completes_what_promises_nothing(engine: tt.Engine) -> None:

@@ -130,6 +130,8 @@ def write_results(store: Store, output: Path, docs: Path | None) -> None:
         _, _, after = rest.partition(_END)
         pictures = "\n".join(f"![{name.removesuffix('.svg')}](figures/{name})" for name in drawn)
         docs.write_text(f"{before}{_BEGIN}\n{text}\n{pictures}\n{_END}{after}", encoding="utf-8")
+        for old in (docs.parent / "figures").glob("figure-*.svg"):
+            old.unlink()
         for name, svg in drawn.items():
             (docs.parent / "figures" / name).write_text(svg, encoding="utf-8")
 
@@ -139,7 +141,13 @@ def machine() -> str:
     import duckdb
     import pyspark
 
-    cores = len(os.sched_getaffinity(0))
-    return (
-        f"{cores} cores, Python {platform.python_version()}, Spark {pyspark.__version__}, DuckDB {duckdb.__version__}"
-    )
+    cores = f"{len(os.sched_getaffinity(0))} cores{_processor()}"
+    return f"{cores}, Python {platform.python_version()}, Spark {pyspark.__version__}, DuckDB {duckdb.__version__}"
+
+
+def _processor() -> str:
+    """Return the name of the processor, in parentheses; nothing if the system does not say."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f" ({names[0]})" if names else ""

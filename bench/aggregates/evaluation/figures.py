@@ -49,7 +49,7 @@ class Found:
     #: What a row of the synthetic Map costs by its rounds of work, in microseconds of a processor.
     costs: Mapping[int, float]
     #: What it was measured on.
-    machines: Sequence[str] = ()
+    machine: str = ""
 
 
 def is_join(query: str) -> bool:
@@ -58,18 +58,18 @@ def is_join(query: str) -> bool:
 
 
 def found_in(store: Store) -> Found:
-    """Return what a store has: of each side, what the code has done that ran last."""
-    newest = {_side(entry): entry["code"] for entry in store.entries()}
+    """Return what a store has: of the machine that ran last, and of each side what the code has done that ran last."""
+    machine = [entry["machine"] for entry in store.entries()][-1:]
+    entries = [entry for entry in store.entries() if [entry["machine"]] == machine]
+    newest = {_side(entry): entry["code"] for entry in entries}
     searches: dict[tuple[str, str, str, bool], tuple[dict[str, Any], dict[str, Any]]] = {}
     cells: dict[tuple[str, str, str, bool], dict[float, list[dict[str, Any]]]] = {}
     checked: dict[str, Any] = {}
     costs: dict[int, float] = {}
-    machines: set[str] = set()
-    for entry in store.entries():
+    for entry in entries:
         cell, result = entry["cell"], entry["result"]
         if entry["code"] != newest[_side(entry)] or "begin" in cell:
             continue
-        machines.add(entry["machine"])
         if "same" in cell:
             checked[cell["same"]] = result.get("differs") or result["answers"]
             continue
@@ -94,7 +94,7 @@ def found_in(store: Store) -> Found:
             sustained[key] = _measured(cell, result, at)
     # Runs of one rate that were shorter than others, as those of a first try are, say nothing beside them.
     longest = {key: {rate: _longest(runs) for rate, runs in rates.items()} for key, rates in cells.items()}
-    return Found(sustained, longest, checked, costs, sorted(machines))
+    return Found(sustained, longest, checked, costs, *machine)
 
 
 def _longest(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -202,7 +202,7 @@ def _of_rates(found: Found, figure: int, query: str) -> dict[str, str]:
     if len(rates) < 2:
         return {}
     join = is_join(query)
-    name = "windows" if join else "rows"
+    name = "pairs" if join else "rows"
     throughput = {
         f: [_mean([r["comparisons" if join else "throughput"] for r in c[x]]) for x in rates]
         for f, c in by_form.items()
@@ -218,7 +218,7 @@ def _of_rates(found: Found, figure: int, query: str) -> dict[str, str]:
             note=THEIRS[str(figure)],
         ),
         f"figure-{figure}-latency.svg": lines(
-            f"Figure {figure}: {query}, mean latency",
+            f"Figure {figure}: {query}, mean latency{' of pairs' if join else ''}",
             *(rates, latency),
             unit="s",
             over=over,

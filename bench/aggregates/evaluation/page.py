@@ -41,7 +41,7 @@ def _said(found: Found) -> str:
     factors = sorted({one.tolerance for one in found.sustained.values()})
     loads = [one.load for one in found.sustained.values()]
     texts = [
-        f"`python -m bench.aggregates evaluate` on {' and on '.join(found.machines) or 'nothing yet'}.",
+        f"`python -m bench.aggregates evaluate` on {found.machine or 'nothing yet'}.",
         f"Before anything was timed, all sides gave the same answers to few rows: {len(agreed)} queries.",
         *([f"**Sides differ, and were not timed: {'; '.join(differ)}.**"] if differ else []),
     ]
@@ -191,7 +191,7 @@ def _at_one_rate(found: Found) -> list[str]:
             continue
         # Where most sides were run, and there the greatest rate.
         rate = max(shared)[1]
-        runs = {side: cells[side][rate][-1] for side in SIDES if rate in cells[side]}
+        runs = {s: cells[s][rate][-1] for s in SIDES if rate in cells[s] and (most := best[s]) and rate <= most.rate}
         # As in the evaluation: Tidegate on Spark does not decide, if both others are there.
         decide = [side for side in runs if side != "spark" or len(runs) < 3]
         shares.append(rate / min(most.rate for side in decide if (most := best[side])))
@@ -242,11 +242,12 @@ def _forms(found: Found) -> list[str]:
             base = forms[0]
             cells = [f"{one.throughput(name):,.0f}" if one else "" for one in forms]
             cells += [f"{100 * one.rate / base.rate:.0f} %" if one and base and base.rate else "" for one in forms[1:]]
-            cells += [_latency(one.latency) if one else "" for one in forms]
+            cells += [_latency(one.pairs or one.latency) if one else "" for one in forms]
             rows.append([name, *cells])
         what = "Rows" if kind == "Maps" else "Comparisons"
+        of = " of pairs" if kind == "Joins" else ""
         caption = f"{what} a second that are sustained, on Spark. {THEIRS[str(figure)]}"
-        headings = ["query", *FORMS, "A+ of dedicated", "A of dedicated", *(f"latency, {form}" for form in FORMS)]
+        headings = ["query", *FORMS, "A+ of dedicated", "A of dedicated", *(f"latency{of}, {form}" for form in FORMS)]
         parts += _table(f"{kind} in three forms (Figure {figure})", caption, headings, rows)
     return parts
 
@@ -264,7 +265,7 @@ def _rates(found: Found) -> list[str]:
                 row.append(f"{runs[-1]['comparisons' if join else 'throughput']:,.0f}" if runs else "")
             for cells in by_form.values():
                 runs = cells.get(rate)
-                what = runs[-1]["windows" if join else "rows"] if runs else None
+                what = runs[-1]["pairs" if join else "rows"] if runs else None
                 row.append(_seconds(what["mean"]) if what else "")
             if sum(cell != "" for cell in row[1:4]) > 1:
                 rows.append(row)
@@ -276,7 +277,7 @@ def _rates(found: Found) -> list[str]:
         ]
         parts += _table(
             f"{name} over the rate (Figure {figure})",
-            f"On Spark; mean latency in seconds. {THEIRS[str(figure)]}",
+            f"On Spark; mean latency{' of pairs' if join else ''} in seconds. {THEIRS[str(figure)]}",
             headings,
             rows,
         )

@@ -34,7 +34,8 @@ _PACKAGES = ("pyspark", "duckdb", "pyarrow")
 def digest(*, tidegate: bool, root: Path = _ROOT, version: Callable[[str], str] = version) -> str:
     """Return a short name of the code that a figure depends on: whoever changes it measures again.
 
-    Spark by hand runs no code of Tidegate; it takes the texts of Maps from flows, which are among the queries.
+    Of Tidegate, Spark by hand uses how a session is started and how names are quoted. If that changes, it is not
+    noticed; the texts of Maps come from the queries.
     """
     found = sha256(" ".join(map(version, _PACKAGES)).encode())
     for name in (*_BENCH, *(_TIDEGATE if tidegate else ())):
@@ -64,7 +65,7 @@ def _code_of(text: str) -> str:
 
 
 class Store:
-    """Cells by their parameters, with the machine that each ran on.
+    """Cells by their parameters and the machine that they ran on: another machine measures anew.
 
     A line that is not whole, as a kill may leave one, does not count.
     """
@@ -79,14 +80,14 @@ class Store:
             self._whole = text.endswith("\n") or not text
             for line in text.splitlines():
                 try:
-                    entry = {"machine": "another machine", **json.loads(line)}
-                    self._found[_key(entry["code"], entry["cell"])] = entry
+                    entry = json.loads(line)
+                    self._found[_key(entry["code"], entry["machine"], entry["cell"])] = entry
                 except (ValueError, KeyError, TypeError):
                     continue
 
     def get(self, code: str, cell: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return what was measured of a cell with some code, if it was."""
-        entry = self._found.get(_key(code, cell))
+        entry = self._found.get(_key(code, self._machine, cell))
         return entry["result"] if entry else None
 
     def put(self, code: str, cell: Mapping[str, Any], result: Mapping[str, Any]) -> None:
@@ -96,12 +97,12 @@ class Store:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(("" if self._whole else "\n") + json.dumps(entry) + "\n")
         self._whole = True
-        self._found[_key(code, cell)] = entry
+        self._found[_key(code, self._machine, cell)] = entry
 
     def entries(self) -> Iterable[dict[str, Any]]:
         """Return all that was measured: code, machine, cell and result."""
         return list(self._found.values())
 
 
-def _key(code: str, cell: Mapping[str, Any]) -> str:
-    return json.dumps([code, cell], sort_keys=True)
+def _key(code: str, machine: str, cell: Mapping[str, Any]) -> str:
+    return json.dumps([code, machine, cell], sort_keys=True)

@@ -140,8 +140,8 @@ class Flow:
     def sink(self, name: str, stream: Stream, *, replace: bool = False) -> None:
         """Make a stream a result of the flow, under a name; ``replace`` allows to replace the sink of that name.
 
-        A sink may also be added to a flow that already has a checkpoint. It then begins with what its stream gives from
-        the next start on.
+        A sink may also be added to a flow that already has a checkpoint, if the operators with state that it needs are
+        there. It then begins with what its stream gives from the next start on.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, ms INT", time="t")

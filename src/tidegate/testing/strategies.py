@@ -168,9 +168,13 @@ def _can_complete(schema: Schema, row: Row) -> bool:
     """Whether a punctuation says which times are complete. If not, it is rejected, as a row without a time is."""
     if len(schema.time) == 1:
         return _is_timed(schema, row)
-    # In a lexicographic order, only the last columns may be NULL.
+    if schema.ordered is None:
+        return True
+    # In a lexicographic order, only the last columns may be NULL, and the others have values of the order.
     given = [row[name] is not None for name in schema.time]
-    return schema.ordered is None or (given[0] and given == sorted(given, reverse=True))
+    parts = zip((row[name] for name in schema.time), schema.ordered.types, schema.ordered.ranges, strict=True)
+    inside = all(value is None or low <= units(value, type_) <= high for value, type_, (low, high) in parts)
+    return inside and given[0] and given == sorted(given, reverse=True)
 
 
 def _is_timed(schema: Schema, row: Row) -> bool:

@@ -161,8 +161,10 @@ def kept_text(plan: Plan, operator: PlanOperator) -> str:
 def new_sink_text(plan: Plan, sink: Sink) -> str:
     """Return what a sink begins with if it is added to a flow that already has a checkpoint."""
     waits = any(plan[id_].keeps_state for id_ in plan.upstream(sink.input))
-    begins = "times that become complete from then on" if waits else "rows that come from then on"
-    return f"if it is added to a checkpoint later, it begins with {begins}"
+    if waits:
+        # Operators with state cannot be added.
+        return "if it is added later to operators that a checkpoint has, it begins with times that become complete then"
+    return "if it is added to a checkpoint later, it begins with rows that come then"
 
 
 def later(plan: Plan, operator: PlanOperator) -> str:
