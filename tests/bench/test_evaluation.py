@@ -314,6 +314,8 @@ def test_the_code_of_a_side_is_what_its_figures_depend_on(tmp_path: Path) -> Non
     assert before[1] == after[1]
     assert digest(tidegate=False, root=tmp_path, version=lambda _: "0") != after[1]
     (tmp_path / "src/tidegate/new.py").write_text('"""In other words."""\nx = 1  # one', encoding="utf-8")
+    (tmp_path / "src/tidegate/cli").mkdir()
+    (tmp_path / "src/tidegate/cli/run.py").write_text("x = 2", encoding="utf-8")
     assert digest(tidegate=True, root=tmp_path) == after[0]
     for name in names:
         (tmp_path / name).write_text("changed", encoding="utf-8")
