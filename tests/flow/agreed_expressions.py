@@ -81,6 +81,11 @@ ceiling(e) ; floor(f) ; ceil(f) ; ceiling(f) ; floor(i) ; ceil(b) ; ceiling(ti) 
 round(b) ; round(d, 1) ; round(d, 2) ; round(e, 5) ; round(d, 0) ; round(dec) ; round(dec, 1) ; round(de, 2)
 round(dec, 5) ; sqrt(d) ; sqrt(i) ; exp(d) ; exp(n) ; ln(d) ; ln(n) ; log(e) ; log10(d) ; log2(d) ; log2(n)
 pow(d, n) ; pow(d, e) ; power(n, 2) ; power(e, 0.5) ; sin(d) ; cos(d) ; tan(n) ; atan(d) ; atan2(d, e) ; asin(d)
+sqrt(d * d + e * e) ; sqrt(abs(d)) ; sqrt(d * e) ; sqrt((d - e) * (d - e)) ; sqrt(i * i)
+sqrt(d * d - e * e) ; sqrt(f * f)
+cos(radians(-95 + i * 190 / 761)) ; sin(radians(d)) ; cos(i * d) ; sin(b + c) ; tan(si) ; cos(d - d) ; sin(i / 3)
+transform(ad, (x, k) -> cos(radians(k * 2.5D)) * x) ; transform(ad, x -> sin(x))
+cos(abs(d)) ; cos(sqrt(d)) ; sin(cos(d))
 acos(d) ; asin(n / 12) ; radians(d) ; degrees(d) ; pi() ; isnan(d) ; isnan(f) ; greatest(i, j) ; greatest(d, e)
 greatest(i, b, ti) ; greatest(s, u, w) ; greatest(dt, du) ; least(i, j) ; least(d, e) ; least(f, g) ; least(i, 3)
 least(s, u) ; least(ts, tt) ; greatest(NULL, i) ; least(dec, de) ; greatest(bo, bp) ; i = j ; i != j ; i < j ; i <= b
@@ -181,6 +186,19 @@ reduce(aa, 0L, (a, x) -> a + reduce(x, 0L, (p, q) -> p + q + size(x)))
 reduce(aa, 0, (a, x) -> a + reduce(x, 0, (p, q) -> p + q + a)) ; reduce(ad, CAST(0 AS DOUBLE), (a, x) -> a * 2 + x)
 transform(array(concat(s, u)), v -> concat(v, '-', v))[0] ; transform(array(arr), v -> v[n])[0]
 transform(array(arr), v -> transform(array(size(v)), k -> k + size(v))[0])[0] ; slice(arr, 1, 0)
+slice(arr, 2, n) ; slice(sa, size(sa), n) ; slice(ast, n + 1, 2) ; transform(arr, (x, k) -> sa[k])
+transform(arr, (x, k) -> sa[k + 1]) ; transform(arr, (x, k) -> sa[k - 1]) ; filter(arr, x -> sa[x] <> s)
+sort_array(transform(arr, (x, k) -> struct(x AS a, sa[k] AS b)))
+sort_array(transform(arr, x -> struct(x % 2 AS a, x AS b)))
+sort_array(filter(transform(arr, x -> struct(x % 2 AS a, arr AS b)), x -> x.a = 0), false)
+array_sort(slice(transform(ad, x -> named_struct('a', x, 'b', n)), 1, 2)) ; sort_array(filter(ast, x -> x.a > 0))
+sort_array(transform(aa, x -> transform(array(x), y -> struct(size(y) AS a))[0]))
+transform(array(slice(split(s, 'a'), 1, 2)), v -> transform(v, (x, k) -> concat(v[k], v[0])))[0]
+if(bo, transform(array(i / n), v -> v + v)[0], 0) ; coalesce(d, transform(array(e / n), v -> v * v)[0])
+bo AND transform(array(i / n), v -> v * v)[0] > 1 ; CASE WHEN bp THEN transform(array(1 / n), v -> v + v)[0] END
+transform(arr, x -> transform(array(x / n), v -> v * v)[0])
+transform(array(transform(array(concat(s, u)), v -> concat(v, v))[0]), w -> concat(w, w, s))[0]
+concat(transform(array(concat(s, u)), v -> concat(v, v))[0], transform(array(concat(u, s)), v -> concat(v, v))[0])
 """
 
 EXPRESSIONS = [

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tests.flow.agreed_expressions import EXPRESSIONS, KNOWN, LAST_DIGITS, SCHEMA, TYPES, rows, translated
 
 from tidegate.flow import sqltypes
+from tidegate.flow.agreed.compile import compiled
 from tidegate.flow.agreed.table import CASTS, FUNCTIONS, OPERATORS
 from tidegate.flow.arrow import table_of
 
@@ -162,6 +163,11 @@ MUTANTS = {
     ),
     "an integer from any number": (CASTS, ("STRING", "I"), "{0}"),
     "a substring that counts otherwise": (FUNCTIONS, "substring(STRING, INT, INT) STRING", "substring({0}, {1}, {2})"),
+    "a slice that counts otherwise": (
+        FUNCTIONS,
+        "slice(ARRAY<T>, INT, INT) ARRAY<T>",
+        "list_slice({0}, {1}, {1} + {2} - 1)",
+    ),
     "decimals of the binary value": (FUNCTIONS, "round(exactly DOUBLE, number) DOUBLE", "round({0}, 2)"),
 }
 
@@ -197,3 +203,36 @@ def test_every_entry_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     missing += [entry for entry in OPERATORS if not used(OPERATORS, entry, EXPRESSIONS, monkeypatch)]
     missing += [" to ".join(entry) for entry in CASTS if not used(CASTS, entry, EXPRESSIONS, monkeypatch)]
     assert missing == []
+
+
+def in_columns(row: pa.Table, text: str) -> list[Any] | None:
+    """Compute an expression on one row, with what it reads as columns; None if it fails."""
+    value, query = compiled(text, TYPES, in_columns=True), "rows_"
+    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+        connection.register("rows_", row)
+        for name, sql in value.lets:
+            query = f"(SELECT *, {sql} AS {name} FROM {query})"
+        try:
+            found = connection.sql(f"SELECT {{'v': {value.sql}}} AS x FROM {query}").to_arrow_table()
+        except duckdb.Error:
+            return None
+        return plain(found.column("x"))[0]  # type: ignore[no-any-return]
+
+
+def test_expressions_in_columns_are_the_same() -> None:
+    """What is read as columns gives what nested lambdas give, and fails where they fail, row by row."""
+    texts = [text for text in EXPRESSIONS if compiled(text, TYPES, in_columns=True).lets]
+    assert len(texts) > 10
+    table = table_of(KNOWN + draw(8), SCHEMA.columns)
+    for text, nested in by_duckdb(table, texts).items():
+        for i, wanted in enumerate(nested):
+            assert same(in_columns(table.slice(i, 1), text), wanted), (text, table.slice(i, 1).to_pylist())
+
+
+def test_what_is_not_always_computed_is_not_in_columns() -> None:
+    """The branches of conditions and the bodies of lambdas are computed where they are needed only."""
+    named = "transform(array(i / n), v -> v + v)[0]"
+    assert compiled(named, TYPES, in_columns=True).lets
+    for around in ("if(bo, {}, 0)", "coalesce(d, {})", "bo AND {} > 1", "CASE WHEN bo THEN {} END"):
+        assert not compiled(around.format(named), TYPES, in_columns=True).lets
+    assert not compiled("transform(arr, x -> transform(array(x / n), v -> v + v)[0])", TYPES, in_columns=True).lets

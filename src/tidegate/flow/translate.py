@@ -30,6 +30,7 @@ __all__ = [
     "duckdb_type",
     "translated",
     "translated_condition",
+    "translated_in_columns",
     "translated_query",
     "unsupported_arguments",
 ]
@@ -92,6 +93,19 @@ def translated(sql: str, types: Types) -> tuple[str, str | None]:
     except Refused as refused:
         raise _unsupported(sql, refused, _LOCAL) from None
     return value.sql, value.type
+
+
+def translated_in_columns(sql: str, types: Types) -> Value:
+    """Return an expression in DuckDB's SQL that may read other expressions as columns, its ``lets``.
+
+    >>> value = translated_in_columns("transform(array(a + b), c -> c * c)[0]", {"a": "DOUBLE", "b": "DOUBLE"})
+    >>> [sql for _, sql in value.lets]
+    ['CAST(CAST("a" + "b" AS DOUBLE) AS DOUBLE)']
+    """
+    try:
+        return compiled(sql, types, engine=True, in_columns=True)
+    except Refused as refused:
+        raise _unsupported(sql, refused, _LOCAL) from None
 
 
 def translated_condition(sql: str, types: Types) -> str:

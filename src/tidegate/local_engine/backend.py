@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cached_property
 from itertools import count
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -37,6 +38,8 @@ _NUMBERS = count(1)
 _REMEMBERED = 4096
 _TEMPORARY = f"SELECT table_name FROM duckdb_tables() WHERE temporary AND starts_with(table_name, '{_PREFIX}')"
 _ROUND = '"__round"'
+#: Joins of which each row comes from one row of the first table.
+_BY_FIRST = ("JOIN", "LEFT JOIN", "SEMI JOIN", "ANTI JOIN")
 
 
 class LocalBackend:
@@ -49,6 +52,31 @@ class LocalBackend:
         self._made: dict[Any, Any] = {}
         #: Objects registered by name in this connection only, which other connections do not see.
         self._registered: dict[str, Any] = {}
+        #: Other connections to the same DuckDB that compute something for this one.
+        self._others: list[duckdb.DuckDBPyConnection] = []
+
+    @cached_property
+    def threads(self) -> int:
+        """How many cores DuckDB uses."""
+        ((found,),) = self.connection.execute("SELECT current_setting('threads')").fetchall()
+        return int(found)
+
+    @contextmanager
+    def another_connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open another connection to the same DuckDB, so that two queries can run at the same time."""
+        own = utc_cursor(self.connection)
+        self._others.append(own)
+        try:
+            yield own
+        finally:
+            self._others.remove(own)
+            own.close()
+
+    def interrupt(self) -> None:
+        """Interrupt what is being computed. This may be called from another thread, also when all is closed."""
+        for connection in (self.connection, *self._others):
+            with suppress(duckdb.ConnectionException):
+                connection.interrupt()
 
     # How relations are made.
 
@@ -77,8 +105,8 @@ class LocalBackend:
         return LocalRelation(self, self.fresh_name(), f"SELECT {', '.join(nulls)} WHERE false", tuple(shape))
 
     def _read(self, name: str, columns: Sequence[Column]) -> LocalRelation:
-        picked = ", ".join(duckdb_name(c.name) for c in columns)
-        return LocalRelation(self, self.fresh_name(), f"SELECT {picked or NO_COLUMN} FROM {name}", tuple(columns))
+        picked, own = ", ".join(duckdb_name(c.name) for c in columns), self.fresh_name()
+        return LocalRelation(self, own, f"SELECT {picked or NO_COLUMN} FROM {name}", tuple(columns), base=own)
 
     # How they are computed.
 
@@ -151,6 +179,7 @@ class LocalBackend:
             tuple(Column(name, type_) for name, (_, type_) in picked.items()),
             tuple(dict.fromkeys(tables.values())),
             lookup,
+            _divisible(list(tables.values()), how),
         )
 
     # The protocol.
@@ -203,8 +232,12 @@ class LocalBackend:
         return self.connection.execute(f"{self._picked(rows, columns)} LIMIT {most}").fetchall()
 
     def _picked(self, rows: LocalRelation, columns: str) -> str:
+        return self.with_columns_as(rows, columns).sql
+
+    def with_columns_as(self, rows: LocalRelation, columns: str) -> LocalRelation:
+        """Return rows with the SELECT list ``columns``, which is DuckDB's SQL."""
         body = f"SELECT {columns} FROM {rows.name}"
-        return LocalRelation(self, self.fresh_name(), body, rows.columns, (rows,)).sql
+        return LocalRelation(self, self.fresh_name(), body, rows.columns, (rows,), base=rows.base)
 
     def drop(self, name: str) -> None:
         """Drop a table that was made here."""
@@ -351,6 +384,18 @@ class LocalBackend:
         texts = {name: sql for name, (sql, _) in columns.items()}
         types = {name: type_ for name, (_, type_) in columns.items()}
         return self.pairs(given, joins, ["JOIN"] * len(joins), where, texts, types)
+
+
+def _divisible(tables: Sequence[LocalRelation], how: Sequence[str]) -> str | None:
+    """Return the base of a join: that of its first table, or that table; None if a row may come of several of its rows.
+
+    A table that is joined with itself is no base.
+    """
+    first, *others = tables
+    if not all(kind in _BY_FIRST for kind in how):
+        return None
+    bases = (name for name in (first.base, first.name) if name and not any(rows.reads(name) for rows in others))
+    return next(bases, None)
 
 
 def _null(type_: str | None) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tidegate.engine.relation import Call
 from tidegate.flow.aggregate_functions import AS_WRITTEN
@@ -12,9 +13,16 @@ from tidegate.flow.agreed.aggregates import STAR, guarded, prepared
 from tidegate.flow.agreed.compile import compiled
 from tidegate.flow.agreed.lists import key
 from tidegate.flow.agreed.regexes import MeaningDiffers
-from tidegate.flow.translate import duckdb_type, translated, translated_condition, unsupported_arguments
+from tidegate.flow.agreed.values import inlined
+from tidegate.flow.translate import (
+    duckdb_type,
+    translated,
+    translated_condition,
+    translated_in_columns,
+    unsupported_arguments,
+)
 
-__all__ = ["TranslationScope", "compared", "key"]
+__all__ = ["AllTyped", "TranslationScope", "compared", "key"]
 
 #: A function that returns the type of an expression in DuckDB's SQL. It is given the expression and the columns of the
 #: tables that it reads, by alias, with their types.
@@ -27,6 +35,16 @@ _ENDS = {"first": "first_value", "last": "last_value"}
 #: Aggregates that compare values, and DuckDB's functions that compare by a key instead: Spark orders nested values
 #: differently, so they are compared by `key`.
 _COMPARING = {"min": "ARG_MIN", "max": "ARG_MAX"}
+
+
+class AllTyped(NamedTuple):
+    """Expressions in DuckDB's SQL with their types, by name, and the columns that they read beside those of the table.
+
+    Each level of columns may read those of the levels before it.
+    """
+
+    found: dict[str, tuple[str, str]]
+    levels: list[dict[str, str]]
 
 
 class TranslationScope:
@@ -55,11 +73,28 @@ class TranslationScope:
         """
         text, type_ = translated(sql, self.types)
         type_ = wanted or type_
-        if type_ is None:
-            return text, self._ask(text, self.tables)
-        if type_ == "VOID" or self._is_column(text, type_):
-            return text, type_
-        return f"CAST({text} AS {duckdb_type(type_)})", type_
+        return (text, self._ask(text, self.tables)) if type_ is None else (self._cast(text, type_), type_)
+
+    def all_typed(self, columns: Mapping[str, str], wanted: Mapping[str, str]) -> AllTyped:
+        """Return expressions in DuckDB's SQL, by name, as `typed` does, and the columns that they read.
+
+        ``wanted`` has types to cast to instead, by name.
+        """
+        found, lets = {}, list[tuple[str, str]]()
+        for i, (name, sql) in enumerate(columns.items()):
+            value = translated_in_columns(sql, self.types)
+            type_ = wanted.get(name) or value.type
+            if type_ is None or not value.lets:
+                found[name] = self.typed(sql, wanted.get(name))
+                continue
+            # Several expressions may have the same names.
+            own = {let: f"{let}_{i}" for let, _ in value.lets}
+            lets += [(own[let], inlined(text, own)) for let, text in value.lets]
+            found[name] = self._cast(inlined(value.sql, own), type_), type_
+        return AllTyped(found, _levels(lets))
+
+    def _cast(self, text: str, type_: str) -> str:
+        return text if type_ == "VOID" or self._is_column(text, type_) else f"CAST({text} AS {duckdb_type(type_)})"
 
     def condition(self, sql: str) -> str:
         """Return the condition of a WHERE or a join in DuckDB's SQL; raise if it is not a BOOLEAN."""
@@ -150,6 +185,23 @@ class TranslationScope:
 
     def _is_column(self, text: str, type_: str) -> bool:
         return any(text == f'"{name}"' and own == type_ for name, own in self.types.items())
+
+
+def _levels(lets: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """Return columns in levels, each of which reads only columns of the levels before it.
+
+    >>> _levels([("a", "x"), ("b", "a + 1"), ("c", "y")])
+    [{'a': 'x', 'c': 'y'}, {'b': 'a + 1'}]
+    """
+    levels: list[dict[str, str]] = []
+    depth: dict[str, int] = {}
+    for name, text in lets:
+        read = [at for other, at in depth.items() if re.search(rf"(?<!\w){re.escape(other)}(?!\w)", text)]
+        depth[name] = max(read, default=-1) + 1
+        if depth[name] == len(levels):
+            levels.append({})
+        levels[depth[name]][name] = text
+    return levels
 
 
 def _tied(first: str, ties: Sequence[str]) -> str:

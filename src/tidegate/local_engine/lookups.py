@@ -43,6 +43,14 @@ class Side:
         rows = f"SELECT * FROM ({self.rows.sql}) AS {duckdb_name(self.alias)}"
         return f"{rows} WHERE {own}" if own else rows
 
+    @property
+    def held_rows(self) -> LocalRelation:
+        """Return the rows of the table, with their numbers."""
+        backend = self.rows.backend
+        body = f"SELECT *, rowid AS {duckdb_name(self.number)} FROM {self.table}"
+        columns = (*self.rows.columns, Column(self.number, "BIGINT"))
+        return LocalRelation(backend, backend.fresh_name(), body, columns)
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnOrigin:
@@ -113,13 +121,15 @@ def lookup_pairs(
         for i, (alias, rows) in enumerate(tables.items())
     )
     others = {name: value for name, value in picked.items() if name not in found}
+    held = tuple(side.held_rows for side in sides)
     values = [f"{sql} AS {duckdb_name(name)}" for name, (sql, _) in others.items()]
-    values += [f"{duckdb_name(side.alias)}.rowid AS {duckdb_name(side.number)}" for side in sides]
-    left, right = (f"{side.table} AS {duckdb_name(side.alias)}" for side in sides)
+    values += [f"{duckdb_name(side.alias)}.{duckdb_name(side.number)}" for side in sides]
+    left, right = (f"{rows.name} AS {duckdb_name(side.alias)}" for rows, side in zip(held, sides, strict=True))
     body = f"SELECT {', '.join(values)} FROM {left} JOIN {right} ON {condition}"
     shape = [Column(name, type_) for name, (_, type_) in others.items()]
     shape += [Column(side.number, "BIGINT") for side in sides]
-    return LookupPairs(LocalRelation(backend, backend.fresh_name(), body, tuple(shape)), sides, found)
+    pairs = LocalRelation(backend, backend.fresh_name(), body, tuple(shape), held, base=held[0].name)
+    return LookupPairs(pairs, sides, found)
 
 
 def _written(alias: str) -> set[str]:

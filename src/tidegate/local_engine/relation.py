@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -54,6 +54,8 @@ class LocalRelation:
     parents: tuple[LocalRelation, ...] = ()
     #: The same rows as row numbers, if strings can be looked up when they are written; see `lookups`.
     lookup: LookupPairs | None = None
+    #: The name of a relation that this one reads once, and of which each row here comes from one row; see `divided`.
+    base: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -73,37 +75,57 @@ class LocalRelation:
     @property
     def sql(self) -> str:
         """The whole query: the SELECT, after a WITH clause that defines all relations that it needs."""
-        needed: dict[str, str] = {}
-        self._collect(needed)
-        *others, last = needed.values()
-        if not others:
-            return last
-        named = ", ".join(f"{name} AS ({body})" for name, body in list(needed.items())[:-1])
-        return f"WITH {named} {last}"
+        return self.sql_with({})
 
-    def _collect(self, needed: dict[str, str]) -> None:
+    def sql_with(self, bodies: Mapping[str, str]) -> str:
+        """Return the whole query, with other SELECTs for some relations, by name; what only those read is left out."""
+        *others, last = self._needed(bodies).items()
+        named = ", ".join(f"{name} AS ({bodies.get(name, relation.body)})" for name, relation in others)
+        own = bodies.get(last[0], last[1].body)
+        return f"WITH {named} {own}" if named else own
+
+    def leaves(self) -> tuple[LocalRelation, list[LocalRelation]]:
+        """Return the base, and the other relations without parents that this one reads."""
+        assert self.base is not None
+        needed = self._needed({self.base: ""})
+        others = [found for found in needed.values() if not found.parents and found.name != self.base]
+        return needed[self.base], others
+
+    def reads(self, name: str) -> bool:
+        """Whether a relation of this name is among those that this one reads, or is this one."""
+        return name in self._needed({})
+
+    def _needed(self, given: Collection[str]) -> dict[str, LocalRelation]:
+        """Return the relations that a query has to define, by name: each after those that it reads, this one last.
+
+        What only those read whose names are ``given`` is left out.
+        """
+        needed: dict[str, LocalRelation] = {}
         pending: list[tuple[LocalRelation, bool]] = [(self, False)]
         while pending:
             relation, ready = pending.pop()
             if relation.name in needed or not relation.body:
                 continue
-            if ready:
-                needed[relation.name] = relation.body
+            if ready or relation.name in given:
+                needed[relation.name] = relation
                 continue
             pending.append((relation, True))
             pending += [(parent, False) for parent in reversed(relation.parents)]
+        return needed
 
     # The protocol.
 
     def select(self, columns: Mapping[str, str]) -> LocalRelation:
         """Return the rows with these columns only."""
-        scope = self._scope()
-        return self._made({name: scope.typed(sql) for name, sql in columns.items()})._with_lookup_of(self, columns)
+        typed = self._scope().all_typed(columns, {})
+        made = self._reading(typed.levels)._made(typed.found)
+        return made._row_by_row(self)._with_lookup_of(self, columns)
 
     def with_columns(self, columns: Mapping[str, str], *, like: tuple[Column, ...] | None = None) -> LocalRelation:
         """Return the rows with columns added or replaced. Those that are also in ``like`` get the types of these."""
-        scope, types = self._scope(), _types(like)
-        made = self._replaced({name: scope.typed(sql, types.get(name)) for name, sql in columns.items()})
+        typed = self._scope().all_typed(columns, _types(like))
+        made = self._reading(typed.levels)._made(self._own() | typed.found) if columns else self
+        made = made._row_by_row(self)
         return made if like else made._with_lookup_of(self, as_they_are(self.names) | dict(columns))
 
     def without(self, *names: str) -> LocalRelation:
@@ -113,6 +135,7 @@ class LocalRelation:
     def where(self, condition: str) -> LocalRelation:
         """Return the rows that satisfy a condition."""
         found = self._new(f"SELECT * FROM {self.name} WHERE {self._scope().condition(condition)}", self.columns)
+        found = found._row_by_row(self)
         return replace(found, lookup=self.lookup.where(condition)) if self.lookup else found
 
     def group(
@@ -161,13 +184,13 @@ class LocalRelation:
             frame = _SO_FAR if so_far and one.function not in WINDOW_FUNCTIONS else ""
             over = f" OVER ({window}{frame})"
             found[name] = scope.call(one, order=ties, over=over, like=types.get(name))
-        own = {column.name: (duckdb_name(column.name), column.type or "") for column in self.columns}
-        return rows._made(own | found)
+        return rows._made(self._own() | found)
 
     def explode(self, name: str, array: str) -> LocalRelation:
         """Return a row for each element of an array."""
         text, type_ = self._scope().scalar(array)
-        return self._replaced({name: (f"unnest({text})", type_.removeprefix("ARRAY<").removesuffix(">"))})
+        element = {name: (f"unnest({text})", type_.removeprefix("ARRAY<").removesuffix(">"))}
+        return self._made(self._own() | element)._row_by_row(self)
 
     def join(
         self, other: Relation, on: str, how: str = "inner", columns: Mapping[str, str] | None = None
@@ -272,6 +295,10 @@ class LocalRelation:
 
     # How one relation is made from another.
 
+    def _row_by_row(self, before: LocalRelation) -> LocalRelation:
+        """Return this relation with the base of ``before``, from which it was made row by row."""
+        return replace(self, base=before.base)
+
     def _with_lookup_of(self, before: LocalRelation, columns: Mapping[str, str]) -> LocalRelation:
         """Return this relation with the lookups of ``before``, from which it was made by selecting ``columns``."""
         return replace(self, lookup=before.lookup.select(columns)) if before.lookup else self
@@ -306,9 +333,16 @@ class LocalRelation:
             tuple(Column(name, type_) for name, (_, type_) in columns.items()),
         )
 
-    def _replaced(self, columns: Mapping[str, tuple[str, str]]) -> LocalRelation:
-        own = {c.name: (duckdb_name(c.name), c.type or "") for c in self.columns}
-        return self._made(own | dict(columns)) if columns else self
+    def _reading(self, levels: Sequence[Mapping[str, str]]) -> LocalRelation:
+        """Return the rows with columns that expressions read, in DuckDB's SQL, level by level."""
+        rows = self
+        for level in levels:
+            added = ", ".join(f"{sql} AS {name}" for name, sql in level.items())
+            rows = rows._new(f"SELECT *, {added} FROM {rows.name}", self.columns)
+        return rows
+
+    def _own(self) -> dict[str, tuple[str, str]]:
+        return {column.name: (duckdb_name(column.name), column.type or "") for column in self.columns}
 
     def _new(self, body: str, columns: tuple[Column, ...], *others: LocalRelation) -> LocalRelation:
         return LocalRelation(self.backend, self.backend.fresh_name(), body, columns, (self, *others))

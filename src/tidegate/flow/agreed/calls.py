@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tidegate.flow import sqltypes
@@ -40,6 +41,9 @@ _SAFE = frozenset({
 _SAFE_OF_FRACTIONS = frozenset({"abs"})
 #: Functions that call a lambda for elements, and fail only if that does.
 _OVER_ELEMENTS = frozenset({"transform", "filter", "exists", "forall", "aggregate", "reduce", "zip_with"})
+#: Functions of lists that give elements of the list alone.
+_OF_ELEMENTS = frozenset({"filter", "slice", "sort_array", "array_sort", "array_distinct", "reverse"})
+_STRUCTS = ("struct", "named_struct")
 #: Functions that make dates and instants of integers.
 _OF_NUMBERS = ("timestamp_micros", "date_from_unix_date", "timestampadd")
 
@@ -52,6 +56,14 @@ def _is_safe(name: str, values: Sequence[Value | Lambda]) -> bool:
     return name in _SAFE or name in _OVER_ELEMENTS or of_fractions
 
 
+def _is_whole(name: str, values: Sequence[Value | Lambda]) -> bool:
+    """Whether no element of the list that a call gives is NULL."""
+    given, last = values[0] if values else None, values[-1] if values else None
+    if name == "transform":
+        return isinstance(last, Lambda) and last.makes
+    return name in _OF_ELEMENTS and isinstance(given, Value) and given.whole
+
+
 def _name(node: Tree) -> str:
     """Return the name if a node is a plain name, such as a parameter; otherwise an empty text."""
     return str(node.name) if isinstance(node, exp.Column | exp.Identifier) else ""
@@ -62,7 +74,7 @@ class Calls(Conditions):
 
     def visit_anonymous(self, node: Tree) -> Value:
         name = node.name.lower()
-        if name in ("struct", "named_struct"):
+        if name in _STRUCTS:
             return self._struct(node, name)
         given = [part for part in node.expressions if part is not None]
         if name == "array" and not given:
@@ -130,7 +142,8 @@ class Calls(Conditions):
             known = self._first_known([value for value in widened if isinstance(value, Value)])
             return Value(cast(known, gives), gives, fails=True)
         fails = not bound_of_time and not _is_safe(entry.name, widened)
-        return Value(self._written(node, rule, widened, gives, entry.name), gives, fails)
+        text = self._written(node, rule, widened, gives, entry.name)
+        return Value(text, gives, fails, whole=_is_whole(entry.name, widened))
 
     def _first_known(self, values: Sequence[Value]) -> str:
         """Return SQL for the first of some values that is not NULL; the values after it are not computed.
@@ -181,12 +194,7 @@ class Calls(Conditions):
             )
             for i, (name, part) in enumerate(zip(names, kinds, strict=True))
         }
-        before = self.parameters
-        self.parameters = {**before, **own}
-        try:
-            body = self.value(node.this)
-        finally:
-            self.parameters = before
+        body = self._body(node, own, inside=1)
         known = bound.get(gives)
         if gives in bound and known is not None and body.type != known:
             if body.type != "VOID":
@@ -196,7 +204,19 @@ class Calls(Conditions):
             return None
         parameters = tuple(f"__λ{number}_{i}" for i in range(len(names)))
         adds = isinstance(node.this, exp.Add) and [_name(node.this.this), _name(node.this.expression)] == names
-        return Lambda(parameters, cast(body.sql, body.type), body.type, body.fails, adds)
+        made = isinstance(node.this, exp.Anonymous) and node.this.name.lower() in _STRUCTS
+        return Lambda(parameters, cast(body.sql, body.type), body.type, body.fails, adds, made)
+
+    def _body(self, node: Tree, parameters: dict[str, Value], *, inside: int) -> Value:
+        """Return the body of a lambda; ``inside`` is 0 if it is computed for every row."""
+        before = self.parameters
+        self.parameters = {**before, **parameters}
+        self.inside += inside
+        try:
+            return self.value(node.this)
+        finally:
+            self.inside -= inside
+            self.parameters = before
 
     def visit_bracket(self, node: Tree) -> Value:
         return self._named_by_user(node) or super().visit_bracket(node)
@@ -221,6 +241,12 @@ class Calls(Conditions):
         value = self.value(array.expressions[0])
         if value.type in (None, "VOID"):
             return None
+        if not self.inside:
+            own = f"__λ{next(self._numbers)}"
+            named = replace(value, sql=own, literal=None, simple=True, digits=None)
+            self.columns.append((cast(value.sql, value.type), own))
+            body = self._body(given[1], {given[1].expressions[0].name.lower(): named}, inside=0)
+            return replace(body, fails=value.fails or body.fails)
         function = self._lambda(given[1], "T -> U", {"T": value.type})
         if function is None or function.type in (None, "VOID"):
             return None
@@ -244,7 +270,7 @@ class Calls(Conditions):
         zipped = f"list_zip({', '.join(value.sql for value in values)})"
         type_ = f"ARRAY<{sqltypes.struct(**{name: inner or '' for name, inner in fields.items()})}>"
         sql = f"CASE WHEN {known} THEN list_transform({zipped}, lambda __λz: {{{parts}}}) END"
-        return Value(let_all(lets, cast(sql, type_)), type_, fails=True)
+        return Value(self.reading(lets, cast(sql, type_)), type_, fails=True)
 
     def _struct(self, node: Tree, name: str) -> Value:
         fields: dict[str, Value] = {}

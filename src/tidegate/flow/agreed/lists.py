@@ -7,9 +7,9 @@ from typing import Any
 
 from tidegate.flow import sqltypes
 from tidegate.flow.agreed.regexes import MeaningDiffers
-from tidegate.flow.agreed.values import Given, Lambda, Value, duckdb_text, duckdb_type, inlined, let
+from tidegate.flow.agreed.values import Given, Lambda, Value, duckdb_text, duckdb_type, failing, inlined, let
 
-__all__ = ["array_distinct", "exists", "forall", "key", "reduce", "slice_", "sorted_list", "zip_with"]
+__all__ = ["array_distinct", "element", "exists", "forall", "key", "reduce", "slice_", "sorted_list", "zip_with"]
 
 
 def key(sql: str, type_: str, depth: int = 0) -> str:
@@ -21,17 +21,22 @@ def key(sql: str, type_: str, depth: int = 0) -> str:
     "CASE WHEN s IS NOT NULL THEN {'n0': (s)['a'] IS NOT NULL, 'v0': (s)['a']} END"
     """
     if type_.startswith("STRUCT"):
-        parts = []
-        for i, (name, inner) in enumerate(sqltypes.fields(type_).items()):
-            part = f"({sql})[{duckdb_text(name)}]"
-            parts.append(f"'n{i}': {part} IS NOT NULL, 'v{i}': {key(part, inner, depth)}")
-        return f"CASE WHEN {sql} IS NOT NULL THEN {{{', '.join(parts)}}} END"
+        return f"CASE WHEN {sql} IS NOT NULL THEN {_fields_key(sql, type_, depth)} END"
     if type_.startswith("ARRAY"):
         name = f"__λx{depth or ''}"
         inner = key(name, sqltypes.element(type_) or "", depth + 1)
         each = f"{{'n': {name} IS NOT NULL, 'v': {inner}}}"
         return f"CASE WHEN {sql} IS NOT NULL THEN list_transform({sql}, lambda {name}: {each}) END"
     return sql
+
+
+def _fields_key(sql: str, type_: str, depth: int = 0) -> str:
+    """Return the key of a struct that is not NULL: for each field, whether it is there, and its own key."""
+    parts = []
+    for i, (name, inner) in enumerate(sqltypes.fields(type_).items()):
+        part = f"({sql})[{duckdb_text(name)}]"
+        parts.append(f"'n{i}': {part} IS NOT NULL, 'v{i}': {key(part, inner, depth)}")
+    return f"{{{', '.join(parts)}}}"
 
 
 def _element(given: Given) -> str:
@@ -49,9 +54,17 @@ def sorted_list(given: Given) -> str:
     inner = _element(given)
     if key("x", inner) == "x":
         return f"list_sort({given[0]}, {how}, {nulls})"
-    pair = f"CASE WHEN __λe IS NOT NULL THEN {{'k': {key('__λe', inner)}, 'v': __λe}} END"
-    keyed = f"list_transform({given[0]}, lambda __λe: {pair})"
-    return f"list_transform(list_sort({keyed}, {how}, {nulls}), lambda __λe: __λe['v'])"
+    fields = sqltypes.fields(inner) if inner.startswith("STRUCT") else {}
+    keyed, back = f"{{'k': {key('__λe', inner)}, 'v': __λe}}", "__λe['v']"
+    if fields and all(key("x", type_) == "x" for type_ in fields.values()):
+        # The key has all that is needed to make the value again.
+        keyed = _fields_key("__λe", inner)
+        back = ", ".join(f"{duckdb_text(name)}: __λe['v{i}']" for i, name in enumerate(fields))
+        back = f"{{{back}}}"
+    if not given.is_whole(0):
+        keyed, back = (f"CASE WHEN __λe IS NOT NULL THEN {sql} END" for sql in (keyed, back))
+    pairs = f"list_transform({given[0]}, lambda __λe: {keyed})"
+    return f"list_transform(list_sort({pairs}, {how}, {nulls}), lambda __λe: {back})"
 
 
 def array_distinct(given: Given) -> str:
@@ -62,23 +75,36 @@ def array_distinct(given: Given) -> str:
 
 
 def slice_(given: Given) -> str:
-    """Return a part of a list; a negative start counts from the end."""
+    """Return a part of a list; a negative start counts from the end.
+
+    What may fail is in the bounds: a CASE of numbers is cheap, and one of lists would copy them.
+    """
     elements, start, length = given[0], given[1], given[2]
     first, count = given.literal(1), given.literal(2)
     if _is_number(first) and first > 0 and _is_number(count) and count >= 0:
         return f"list_slice({elements}, {first}, {first + count - 1})"
-    zero, negative = (
-        given.fail("the start of a slice is 0, but slice counts from 1"),
-        given.fail("the length of a slice is negative"),
-    )
-    known = f"{elements} IS NOT NULL AND {start} IS NOT NULL AND {length} IS NOT NULL"
+    # If one of the three is NULL, so is this.
+    nothing = f"0 * len({elements}) + 0 * {start}::BIGINT + 0 * {length}::BIGINT"
+    zero = failing("the start of a slice is 0, but slice counts from 1", "BIGINT")
+    negative = failing("the length of a slice is negative", "BIGINT")
+    number = f"CASE WHEN {length} + {nothing} < 0 THEN {negative} ELSE {length}::BIGINT END"
+    if _is_number(first) and first > 0:
+        return f"list_slice({elements}, {start}::BIGINT, {start}::BIGINT - 1 + {number})"
     at = f"len({elements}) + {start}::BIGINT"
-    return (
-        f"CASE WHEN {known} THEN CASE WHEN {start} = 0 THEN {zero} WHEN {length} < 0 THEN {negative} "
-        f"WHEN {start} < 0 AND {at} < 0 THEN [] WHEN {length} = 0 THEN [] "
-        f"WHEN {start} > 0 THEN list_slice({elements}, {start}::BIGINT, {start}::BIGINT + {length}::BIGINT - 1) "
-        f"ELSE list_slice({elements}, {at} + 1, {at} + {length}::BIGINT) END END"
-    )
+    begin = f"CASE WHEN {start} + {nothing} = 0 THEN {zero} WHEN {start} > 0 THEN {start}::BIGINT ELSE {at} + 1 END"
+    before = f"CASE WHEN {start} > 0 THEN {start}::BIGINT - 1 ELSE {at} END"
+    # Before the first element there is nothing.
+    end = f"CASE WHEN {before} < 0 THEN 0 * ({number}) ELSE {before} + {number} END"
+    return f"list_slice({elements}, greatest({begin}, 1), {end})"
+
+
+def element(given: Given) -> str:
+    """Return an element of a list by its position, from 0; it fails if there is none."""
+    elements, index = given[0], given[1]
+    fail = failing("the index is out of bounds", "BIGINT")
+    # If the list is NULL, so is the element, whatever the index is.
+    outside = f"{index} >= len({elements}) OR {index} + 0 * len({elements}) < 0"
+    return f"list_extract({elements}, CASE WHEN {outside} THEN {fail} ELSE {index}::BIGINT + 1 END)"
 
 
 def _is_number(literal: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 
 from tidegate.flow import sqltypes
@@ -13,7 +14,18 @@ from tidegate.flow.agreed.kinds import bind_kind, common, decimal, implicit
 from tidegate.flow.agreed.parsing import span_of, text_of
 from tidegate.flow.agreed.regexes import MeaningDiffers
 from tidegate.flow.agreed.table import CASTS, ENGINE, FUNCTIONS
-from tidegate.flow.agreed.values import Given, Lambda, Lets, Rule, Value, cast, duckdb_text, failing, let_all
+from tidegate.flow.agreed.values import (
+    Given,
+    Lambda,
+    Lets,
+    Rule,
+    Value,
+    cast,
+    duckdb_text,
+    failing,
+    let_all,
+    without_single,
+)
 from tidegate.flow.agreed.zones import depends_on_zone, not_utc
 from tidegate.flow.parser import Tree, exp, tokenize
 
@@ -54,10 +66,11 @@ class Nodes(ABC):
     """Translates the nodes of one text.
 
     The text begins with ``before`` characters that users did not write. ``types`` are those of columns. ``engine`` says
-    that the engine wrote the text: then a few more functions are known.
+    that the engine wrote the text: then a few more functions are known. With ``in_columns``, expressions that are read
+    several times are collected in `columns`, where they are computed for every row.
     """
 
-    def __init__(self, text: str, before: int, types: Types, *, engine: bool = False) -> None:
+    def __init__(self, text: str, before: int, types: Types, *, engine: bool = False, in_columns: bool = False) -> None:
         self.text = text
         self.before = before
         self.types = {name.lower(): type_ for name, type_ in types.items()}
@@ -65,6 +78,9 @@ class Nodes(ABC):
         self.parameters: dict[str, Value] = {}
         self.table = {**FUNCTIONS, **ENGINE} if engine else FUNCTIONS
         self._numbers = count(1)
+        self.columns: Lets = []
+        #: How many lambdas and conditions there are around a node. What is inside of one is not computed for every row.
+        self.inside = 0 if in_columns else 1
         self.not_utc = not_utc()
         #: Translations of nodes, by their ids and those of the parameters around them.
         self._known: dict[tuple[int, int], tuple[Value, dict[str, Value]]] = {}
@@ -271,17 +287,25 @@ class Nodes(ABC):
                 text = rule.format(*(value.sql for value in bare), all=every, fail=_Fail(gives))
         except MeaningDiffers as error:
             raise self.refused(node, name, str(error)) from None
-        return let_all(lets, cast(text, gives))
+        return self.reading(lets, cast(text, gives))
+
+    def reading(self, lets: Lets, body: str) -> str:
+        """Return an expression that reads others by their names: as columns, if they are computed for every row."""
+        if self.inside:
+            return let_all(lets, body)
+        lets, body = without_single(lets, body)
+        self.columns += lets
+        return body
 
     def named(self, value: Value, lets: Lets, *, most: int | None = _SHORT) -> Value:
         """Return a value that may be written several times: as a name in ``lets`` if it is longer than ``most``."""
         if value.simple:
             return value
         if most is None or len(value.sql) <= most or _is_cheap(value.sql):
-            return Value(f"({value.sql})", value.type, value.fails, value.literal)
+            return replace(value, sql=f"({value.sql})", digits=None)
         own = f"__λ{next(self._numbers)}"
         lets.append((value.sql, own))
-        return Value(own, value.type, value.fails, value.literal)
+        return replace(value, sql=own, digits=None)
 
     def _in_utc(self, node: Tree, what: str) -> None:
         """Raise if the flow's time zone is not UTC; for expressions that depend on it."""

@@ -22,7 +22,6 @@ from tidegate.flow.agreed.rules import Rule, strict
 
 __all__ = ["CASTS", "ENGINE", "FUNCTIONS", "OPERATORS"]
 
-_NAN = "CAST('nan' AS DOUBLE)"
 #: Where a substring begins, from 0: as in Spark, a negative position counts from the end, and 0 means 1.
 _START = "(CASE WHEN {1} > 0 THEN {1}::BIGINT - 1 WHEN {1} < 0 THEN length({0}) + {1}::BIGINT ELSE 0 END)"
 _CUT = f"substring({{0}}, greatest({_START}, 0) + 1, greatest({_START} + {{2}}::BIGINT, 0) - greatest({_START}, 0))"
@@ -98,7 +97,7 @@ NUMBERS: Final[dict[str, Rule]] = {
     "round(exactly DOUBLE, number) DOUBLE": rules.rounded,
     "round(D) round": rules.rounded_decimal,
     "round(D, number) round": rules.rounded_decimal,
-    "sqrt(DOUBLE) DOUBLE": f"CASE WHEN {{0}} < 0 THEN {_NAN} ELSE sqrt({{0}}) END",
+    "sqrt(DOUBLE) DOUBLE": "sqrt({0})",
     "exp(DOUBLE) DOUBLE": "exp({0})",
     "ln(DOUBLE) DOUBLE": "CASE WHEN {0} > 0 THEN ln({0}) END",
     "log(DOUBLE) DOUBLE": "CASE WHEN {0} > 0 THEN ln({0}) END",
@@ -106,13 +105,13 @@ NUMBERS: Final[dict[str, Rule]] = {
     "log2(DOUBLE) DOUBLE": "CASE WHEN {0} > 0 THEN ln({0}) / ln(2.0::DOUBLE) END",
     "pow(DOUBLE, DOUBLE) DOUBLE": rules.power,
     "power(DOUBLE, DOUBLE) DOUBLE": rules.power,
-    "sin(DOUBLE) DOUBLE": f"CASE WHEN isinf({{0}}) THEN {_NAN} ELSE sin({{0}}) END",
-    "cos(DOUBLE) DOUBLE": f"CASE WHEN isinf({{0}}) THEN {_NAN} ELSE cos({{0}}) END",
-    "tan(DOUBLE) DOUBLE": f"CASE WHEN isinf({{0}}) THEN {_NAN} ELSE tan({{0}}) END",
+    "sin(DOUBLE) DOUBLE": "sin({0})",
+    "cos(DOUBLE) DOUBLE": "cos({0})",
+    "tan(DOUBLE) DOUBLE": "tan({0})",
     "atan(DOUBLE) DOUBLE": "atan({0})",
     "atan2(DOUBLE, DOUBLE) DOUBLE": "atan2({0} + 0.0::DOUBLE, {1} + 0.0::DOUBLE)",
-    "asin(DOUBLE) DOUBLE": f"CASE WHEN abs({{0}}) > 1 THEN {_NAN} ELSE asin({{0}}) END",
-    "acos(DOUBLE) DOUBLE": f"CASE WHEN abs({{0}}) > 1 THEN {_NAN} ELSE acos({{0}}) END",
+    "asin(DOUBLE) DOUBLE": "asin({0})",
+    "acos(DOUBLE) DOUBLE": "acos({0})",
     "radians(DOUBLE) DOUBLE": "radians({0})",
     "degrees(DOUBLE) DOUBLE": "degrees({0})",
     "pi() DOUBLE": "pi()",
@@ -290,11 +289,7 @@ OPERATORS: Final[dict[str, Rule]] = {
     "ARRAY = ARRAY": "{0} = {1}",
     "ARRAY != ARRAY": "{0} <> {1}",
     "ARRAY <=> ARRAY": "{0} IS NOT DISTINCT FROM {1}",
-    "ARRAY<T>[INT]": strict(
-        "CASE WHEN {1} < 0 OR {1} >= len({0}) THEN {fail:the index is out of bounds} "
-        "ELSE list_extract({0}, {1}::BIGINT + 1) END",
-        2,
-    ),
+    "ARRAY<T>[INT]": lists.element,
     "MAP<K, V>[K]": "list_extract(map_extract({0}, {1}), 1)",
 }
 

@@ -12,8 +12,8 @@ from tidegate.flow import sqltypes
 from tidegate.flow.parser import Tree, exp
 
 __all__ = [
-    "Given", "Lambda", "Lets", "Rule", "Value", "cast", "duckdb_text", "duckdb_type", "failing", "inlined", "let",
-    "let_all", "tried",
+    "Given", "Lambda", "Lets", "Rule", "Value", "cast", "duckdb_text", "duckdb_type", "failing", "inlined",
+    "let", "let_all", "tried", "without_single",
 ]  # fmt: skip
 
 
@@ -39,7 +39,9 @@ class Value:
     """An expression of DuckDB: its SQL, its type in Spark (None if that is not known), and whether it may fail.
 
     ``literal`` is the value if it is a literal. ``simple`` says that the SQL may be written several times. ``digits``
-    is the number of digits of an integer literal: beside a decimal, it becomes a decimal of that many digits.
+    is the number of digits of an integer literal: beside a decimal, it becomes a decimal of that many digits. ``whole``
+    says that no element of a list is NULL. ``lets`` are expressions that it reads as columns, each with its name, and
+    after those that it reads itself.
     """
 
     sql: str
@@ -48,13 +50,15 @@ class Value:
     literal: Any = None
     simple: bool = False
     digits: int | None = None
+    whole: bool = False
+    lets: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Lambda:
     """A function of elements: its parameters and its body in SQL, the type of what it gives, and whether it may fail.
 
-    ``adds`` says that all it does is to add its two parameters.
+    ``adds`` says that all it does is to add its two parameters, and ``makes`` that it makes a struct, never NULL.
     """
 
     parameters: tuple[str, ...]
@@ -62,6 +66,7 @@ class Lambda:
     type: str | None
     fails: bool = True
     adds: bool = False
+    makes: bool = False
 
     @property
     def sql(self) -> str:
@@ -86,6 +91,11 @@ class Given:
             return None
         value = self.arguments[i]
         return value.literal if isinstance(value, Value) else None
+
+    def is_whole(self, i: int) -> bool:
+        """Whether no element of an argument, which is a list, is NULL."""
+        value = self.arguments[i]
+        return isinstance(value, Value) and value.whole
 
     def fail(self, why: str) -> str:
         """Return an expression of the result's type that fails with a message."""
@@ -133,9 +143,7 @@ def let_all(lets: Lets, body: str) -> str:
     Those that are read once are put in place of their names. Several others become one struct, since DuckDB takes about
     twice as long for each level of nesting.
     """
-    once = {name: f"({sql})" for sql, name in lets if _read_once(name, body)}
-    body = inlined(body, once) if once else body
-    lets = [(sql, name) for sql, name in lets if name not in once]
+    lets, body = without_single(lets, body)
     own = "|".join(re.escape(name) for _, name in lets)
     if len(lets) < 2 or any(re.search(rf"(?<!\w)(?:{own})(?!\w)", sql) for sql, _ in lets):
         for sql, name in reversed(lets):
@@ -144,6 +152,12 @@ def let_all(lets: Lets, body: str) -> str:
     all_ = f"{lets[0][1]}_all"
     fields = ", ".join(f"'v{i}': {sql}" for i, (sql, _) in enumerate(lets))
     return let(f"{{{fields}}}", all_, inlined(body, {name: f"{all_}['v{i}']" for i, (_, name) in enumerate(lets)}))
+
+
+def without_single(lets: Lets, body: str) -> tuple[Lets, str]:
+    """Return the expressions that are read several times, and the body with the others in place of their names."""
+    once = {name: f"({sql})" for sql, name in lets if _read_once(name, body)}
+    return [(sql, name) for sql, name in lets if name not in once], inlined(body, once) if once else body
 
 
 def _read_once(name: str, body: str) -> bool:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from tidegate.engine.attempt import Attempt
@@ -164,9 +162,7 @@ class LocalEngine(Running):
 
     def interrupt(self) -> None:
         """Interrupt the running query."""
-        with suppress(duckdb.ConnectionException):
-            # It may be closed by now.
-            self._backend.connection.interrupt()
+        self._backend.interrupt()
 
     def step_failed(self) -> None:
         """Forget the tables of a step that was not committed, and what it read from feeds."""

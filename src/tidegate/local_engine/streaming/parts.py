@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from pathlib import Path
+from time import monotonic
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +26,15 @@ from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.few import as_numbers, table_of_few
 from tidegate.local_engine.paths import parquet_files
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
-from tidegate.local_engine.streaming.written import FILE, copy_rows, picked, write_apart, write_few, write_lookups
+from tidegate.local_engine.streaming.written import (
+    FILE,
+    copy_rows,
+    picked,
+    write_apart,
+    write_divided,
+    write_few,
+    write_lookups,
+)
 from tidegate.local_engine.types import unzoned
 
 __all__ = ["FEW", "LocalParts", "file_rows", "fold_few"]
@@ -34,6 +43,8 @@ __all__ = ["FEW", "LocalParts", "file_rows", "fold_few"]
 FEW = 50_000
 #: Up to this many new rows, answers are made into a table by Python faster than DuckDB plans another query.
 VERY_FEW = 500
+#: If writing the rows of a sink took longer than this, in seconds, they are divided between cores in the next step.
+LONG = 0.05
 #: The size in bytes up to which a part stays in memory outside of DuckDB, which then can't move it to disk.
 LIGHT = 4 << 20
 #: Parts that have `LARGE` rows together are merged only when there are `MANY` of them: to merge them takes longer than
@@ -68,6 +79,8 @@ class LocalParts:
         self._written = written
         #: The number of new rows of the step. If it is small, there are usually few answers.
         self.new = FEW + 1
+        #: How many seconds the rows of each sink took when they were written last, on one core.
+        self._seconds: dict[tuple[str, str], float] = {}
         #: The number of rows that were read last, from which parts are merged and answers computed.
         self._read_rows = 0
 
@@ -95,22 +108,44 @@ class LocalParts:
         files.delete(path)
         place.mkdir(parents=True)
         state = files is self._files and path.startswith("state/")
-        if local(rows).lookup is not None and not state and not by and max(self.new, self._read_rows) > VERY_FEW:
-            return self._done(files, path, write_lookups(self._backend, local(rows), place / FILE))
+        if state or by:
+            return self._write(files, path, local(rows), times, by, state=state)
+        sink, began = (files.root, path.rpartition("/")[0]), monotonic()
+        divided = self._seconds.get(sink, 0.0) > LONG
+        count = write_divided(self._backend, local(rows), place) if divided else None
+        part = self._write(files, path, local(rows)) if count is None else self._done(files, path, count)
+        # What is divided takes about as long on each core.
+        self._seconds[sink] = (monotonic() - began) * (1 if count is None else self._backend.threads)
+        return part
+
+    def _write(
+        self,
+        files: Files,
+        path: str,
+        rows: LocalRelation,
+        times: Sequence[str] = (),
+        by: Mapping[str, str] = NOTHING,
+        *,
+        state: bool = False,
+    ) -> Part:
+        """Write rows that are computed all at once."""
+        place = files.here / path
+        if rows.lookup is not None and not state and not by and max(self.new, self._read_rows) > VERY_FEW:
+            return self._done(files, path, write_lookups(self._backend, rows, place))
         # Many rows give many results. Trying first whether they are few would compute them twice.
         many = self.new > FEW or (
             path.rpartition("/")[2].partition("-")[2].startswith("fold") and self._read_rows > FEW
         )
-        few = None if many else _few_rows(self._backend, local(rows), times, new=self.new)
+        few = None if many else _few_rows(self._backend, rows, times, new=self.new)
         if by:
             few_rows = None if few is None else few[0]
-            return self._done(files, path, write_apart(self._backend, local(rows), few_rows, place, by))
+            return self._done(files, path, write_apart(self._backend, rows, few_rows, place, by))
         if few is not None:
-            return self._write_few(files, path, *few, local(rows).columns if state else None)
+            return self._write_few(files, path, *few, rows.columns if state else None)
         if not state:
-            return self._done(files, path, copy_rows(self._backend, local(rows), place / FILE))
+            return self._done(files, path, copy_rows(self._backend, rows, place / FILE))
         table = self._backend.held(rows)
-        held = self._backend.table_rows(table, local(rows).columns)
+        held = self._backend.table_rows(table, rows.columns)
         calls = {"rows": call("count", "*")}
         for i, sql in enumerate(times):
             calls |= {f"last{i}": call("max", sql), f"first{i}": call("min", sql)}

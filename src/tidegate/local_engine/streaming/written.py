@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,27 @@ from tidegate.engine.storage.partitions import directory_of_value
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.divided import Share, at_once, shares
+from tidegate.local_engine.error_messages import error_through_arrow
 from tidegate.local_engine.lookups import Side
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation
 from tidegate.local_engine.types import zoned
 
-__all__ = ["FILE", "copy_rows", "picked", "write_apart", "write_few", "write_lookups"]
+__all__ = ["FILE", "copy_rows", "picked", "write_apart", "write_divided", "write_few", "write_lookups"]
 
-FILE = "part-0.parquet"
-#: How many rows of a join are written at a time, and how many bytes the dictionary of their strings may have.
+
+def file_of_share(number: int) -> str:
+    """Return the name of the file with a share of the rows.
+
+    >>> file_of_share(0) == FILE
+    True
+    """
+    return f"part-{number}.parquet"
+
+
+FILE = file_of_share(0)
+#: How many rows are written at a time where they are not computed all at once, and how many bytes the dictionary of
+#: their strings may have.
 _AT_A_TIME = 1_000_000
 _DICTIONARY = 32 << 20
 _TEXTS = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
@@ -60,31 +74,70 @@ def _options(schema: pa.Schema) -> dict[str, Any]:
     }
 
 
-def write_lookups(backend: LocalBackend, rows: LocalRelation, to: Path) -> int:
+def write_divided(backend: LocalBackend, rows: LocalRelation, place: Path) -> int | None:
+    """Write rows to a file for each core; return the number of rows, or None if they cannot or need not be divided."""
+    if rows.lookup is not None:
+        return _write_lookups(backend, rows, place, divided=True)
+    with shares(backend.with_columns_as(rows, picked(rows.columns))) as given:
+        if not given:
+            return None
+        return sum(at_once(given, lambda i, share: _write_batches(_batches(share), place / file_of_share(i))))
+
+
+def write_lookups(backend: LocalBackend, rows: LocalRelation, place: Path) -> int:
     """Write rows to a file, and look up some of their columns on the way; return the number of rows."""
+    return _write_lookups(backend, rows, place, divided=False)
+
+
+def _write_lookups(backend: LocalBackend, rows: LocalRelation, place: Path, *, divided: bool) -> int:
     lookup = rows.lookup
     assert lookup is not None
     others = [column for column in rows.columns if column.name not in lookup.columns]
     numbers = [side.number for side in lookup.sides]
-    count, writer = 0, None
     with lookup.held():
         texts = {
             name: _texts(backend, lookup.sides[place.side], place.column) for name, place in lookup.columns.items()
         }
+
+        def looked_up(batch: pa.RecordBatch) -> pa.Table:
+            columns = {c.name: batch.column(c.name) for c in others}
+            for name, place in lookup.columns.items():
+                columns[name] = _looked_up(texts[name], batch.column(numbers[place.side]))
+            return pa.table({c.name: columns[c.name] for c in rows.columns})
+
+        def write(i: int, share: Share) -> int:
+            return _write_batches(map(looked_up, _batches(share)), place / file_of_share(i))
+
         shown = picked(others) + ", " if others else ""
-        found = backend.picked(lookup.pairs, shown + ", ".join(numbers), most=None).to_arrow_reader(_AT_A_TIME)
-        try:
-            for batch in found:
-                columns = {c.name: batch.column(c.name) for c in others}
-                for name, place in lookup.columns.items():
-                    columns[name] = _looked_up(texts[name], batch.column(numbers[place.side]))
-                table = pa.table({c.name: columns[c.name] for c in rows.columns})
-                writer = writer or pq.ParquetWriter(to, table.schema, store_schema=False, **_options(table.schema))
-                writer.write_table(table, row_group_size=_AT_A_TIME)
-                count += table.num_rows
-        finally:
-            if writer is not None:
-                writer.close()
+        found = backend.with_columns_as(lookup.pairs, shown + ", ".join(numbers))
+        with shares(found) if divided else nullcontext(()) as given:
+            if given:
+                return sum(at_once(given, write))
+            return write(0, Share(backend.connection, found.sql))
+
+
+def _batches(share: Share) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a share. What DuckDB fails with is raised as its error; Arrow would make another one of it."""
+    try:
+        yield from share.connection.sql(share.sql).to_arrow_reader(_AT_A_TIME)
+    except OSError as error:
+        raise error_through_arrow(error) from None
+
+
+def _write_batches(batches: Iterable[pa.RecordBatch | pa.Table], to: Path) -> int:
+    """Write batches of rows to a file, if there are any rows; return the number of rows."""
+    count, writer = 0, None
+    try:
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+            writer = writer or pq.ParquetWriter(to, table.schema, store_schema=False, **_options(table.schema))
+            writer.write_table(table, row_group_size=_AT_A_TIME)
+            count += table.num_rows
+    finally:
+        if writer is not None:
+            writer.close()
     return count
 
 
@@ -145,7 +198,7 @@ def _made(place: Path, by: Mapping[str, str], texts: Sequence[str | None], numbe
     """
     found = place.joinpath(*(directory_of_value(column, text) for column, text in zip(by.values(), texts, strict=True)))
     found.mkdir(parents=True, exist_ok=True)
-    return found / f"part-{number}.parquet"
+    return found / file_of_share(number)
 
 
 def _text(text: str | None) -> str:

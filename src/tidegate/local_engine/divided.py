@@ -1,0 +1,101 @@
+"""Rows that are computed on several cores: the rows that they come from are divided, and each share is computed alone.
+
+DuckDB uses one core for a table of up to 122,880 rows, and steps often have fewer. Where each row of a result comes
+from one row of some relation, its `base`, the result can be computed from shares of the base, each by a thread with its
+own connection. Connections do not see each other's temporary tables, so everything that is read is handed over as Arrow
+tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import duckdb
+import pyarrow as pa
+
+from tidegate.local_engine.relation import LocalRelation
+
+__all__ = ["Share", "at_once", "shares"]
+
+T = TypeVar("T")
+#: A share has at least this many rows of the base.
+_LEAST = 64
+#: What is read beside the base is read by each share. Up to this many rows of it, or as many as the base has, are
+#: worth that.
+_BESIDE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of some rows: the query that computes it, and the connection that it is computed on."""
+
+    connection: duckdb.DuckDBPyConnection
+    sql: str
+
+
+@contextmanager
+def shares(rows: LocalRelation) -> Iterator[Sequence[Share]]:
+    """Divide rows into shares, at most one for each core; there are none if the rows cannot or need not be divided."""
+    with ExitStack() as stack:
+        yield _shares(rows, stack)
+
+
+def _shares(rows: LocalRelation, stack: ExitStack) -> Sequence[Share]:
+    """Return the shares of rows; their connections are closed with the stack."""
+    backend = rows.backend
+    if rows.base is None or backend.threads < 2:
+        return ()
+    base, others = rows.leaves()
+    divided = backend.run(base.sql).to_arrow_table()
+    number = min(backend.threads, divided.num_rows // _LEAST)
+    if number < 2:
+        return ()
+    beside: dict[str, pa.Table] = {}
+    limit = max(_BESIDE, divided.num_rows)
+    for leaf in others:
+        beside[leaf.name] = backend.run(f"{leaf.sql} LIMIT {limit + 1}").to_arrow_table()
+        if beside[leaf.name].num_rows > limit:
+            return ()
+    tables = {name: backend.fresh_name() for name in (base.name, *beside)}
+    sql = rows.sql_with({name: f"SELECT * FROM {table}" for name, table in tables.items()})
+    found = []
+    for first, last in _bounds(divided.num_rows, number):
+        own = stack.enter_context(backend.another_connection())
+        own.register(tables[base.name], divided.slice(first, last - first))
+        for name, table in beside.items():
+            own.register(tables[name], table)
+        found.append(Share(own, sql))
+    return found
+
+
+def _bounds(rows: int, number: int) -> list[tuple[int, int]]:
+    """Return where each of some shares begins and ends.
+
+    >>> _bounds(5, 2)
+    [(0, 2), (2, 5)]
+    """
+    return [(rows * i // number, rows * (i + 1) // number) for i in range(number)]
+
+
+def at_once(given: Sequence[Share], compute: Callable[[int, Share], T]) -> list[T]:
+    """Return what a function makes of each share and its number; each is called in a thread of its own.
+
+    If one fails, or this thread is interrupted, the others are interrupted, and the error is raised when all have
+    ended.
+    """
+    with ThreadPoolExecutor(len(given)) as pool:
+        running = [pool.submit(compute, i, share) for i, share in enumerate(given)]
+        try:
+            ended = wait(running, return_when="FIRST_EXCEPTION").done
+        finally:
+            if not all(one.done() for one in running):
+                for share in given:
+                    share.connection.interrupt()
+    # Others fail only because they are interrupted.
+    for one in ended:
+        one.result()
+    return [one.result() for one in running]
