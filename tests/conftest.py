@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,8 @@ settings.load_profile(PROFILE)
 MEMORY = Path("/dev/shm")
 if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2 << 30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    # Examples that are drawn have directories of their own, within one test.
+    tempfile.tempdir = tempfile.tempdir or str(MEMORY)
 
 # For every JVM that a test starts, also those of commands in processes of their own.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())
