@@ -5,6 +5,8 @@ VENV := $(or $(VENV),.venv$(if $(PYTHON),-$(shell "$(PYTHON)" -c 'import sys; pr
 PY := $(VENV)/bin/python
 # Tests and demos talk to this machine only.
 export SPARK_LOCAL_IP := 127.0.0.1
+# Modules are compiled once, and not again in each process that a test starts.
+export PYTHONDONTWRITEBYTECODE :=
 # What scripts/setup makes: an environment for flows and demos; and for tests and linting too.
 ENVIRONMENT := $(VENV)/environment
 TOOLS := $(VENV)/tools

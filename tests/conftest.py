@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 # Drawing is reproducible in `make test`, so that a failure there can be repeated; `make check` looks further.
 _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much]}
-settings.register_profile("test", max_examples=40, derandomize=True, **_common)
+settings.register_profile("test", max_examples=20, derandomize=True, **_common)
 settings.register_profile("check", max_examples=300, **_common)
 settings.load_profile(PROFILE)
 
@@ -29,6 +30,8 @@ settings.load_profile(PROFILE)
 MEMORY = Path("/dev/shm")
 if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2 << 30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    # Examples that are drawn have directories of their own, within one test.
+    tempfile.tempdir = tempfile.tempdir or str(MEMORY)
 
 # For every JVM that a test starts, also those of commands in processes of their own.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())

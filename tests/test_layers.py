@@ -190,6 +190,11 @@ def test_a_circle_would_be_seen():
 OUTPUTS = SOURCE / "engine" / "outputs"
 
 
+def calls_in(node: ast.AST) -> set[str]:
+    """What is called in an expression, as it is written."""
+    return {ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
+
+
 def kinds_asked_for(source: str, kinds: set[str]) -> list[str]:
     """The kinds that a module tells apart: by `isinstance`, by a pattern, or by `type`; also under another name."""
     tree = ast.parse(source)
@@ -197,13 +202,12 @@ def kinds_asked_for(source: str, kinds: set[str]) -> list[str]:
     names = {kind: kind for kind in kinds} | {a.asname: a.name for a in aliases if a.asname and a.name in kinds}
     found = []
     for node in ast.walk(tree):
-        called = {ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
         asked: list[ast.AST] = []
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
             asked = [*node.args[1:]]
         elif isinstance(node, ast.MatchClass):
             asked = [node.cls]
-        elif isinstance(node, ast.Compare) and "type" in called:
+        elif isinstance(node, ast.Compare) and "type" in calls_in(node):
             asked = [node]
         inside = [part for tree in asked for part in ast.walk(tree)]
         found += [names[p.id] for p in inside if isinstance(p, ast.Name) and p.id in names]

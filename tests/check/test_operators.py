@@ -8,7 +8,7 @@ from tidegate.check import BLOCKS, OperatorFails, check_operator
 from tidegate.spec import DT, WM, Lasso, Operator, batch_op
 from tidegate.time import Nat
 
-EXAMPLES = quick_or_long(60, 300)
+EXAMPLES = quick_or_long(30, 300)
 #: The first mutant of each building block; the others are for the long run.
 FIRST = {block: name for name, (block, _) in reversed(MUTANTS.items())}.values()
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.check.concrete import World
+from tests.drawing import quick_or_long
 from tidegate.check import broken
 from tidegate.check.proofs.clocks import clocks
 from tidegate.check.proofs.exchange_claims import exchange
@@ -196,7 +197,7 @@ def test_the_proofs_speak_of_the_protocols_that_run(build, start):
     """On drawn steps, guards allow the same, steps lead to the same, and every statement of the proof holds."""
 
     @given(st.randoms(use_true_random=False))
-    @settings(max_examples=12)  # of ten steps each
+    @settings(max_examples=quick_or_long(6, 12))  # of ten steps each
     def check(random):
         walk(random, build, start(random))
 

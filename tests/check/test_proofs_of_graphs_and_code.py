@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.check.concrete import World
+from tests.drawing import quick_or_long
 from tidegate.check import broken
 from tidegate.check.models import chain_graph, loop_graph
 from tidegate.check.proofs.graph import DST, LOC, SRC, STEP, tle
@@ -174,7 +175,7 @@ def test_the_proof_of_propagation_speaks_of_what_runs(case):
     """On drawn steps, guards allow the same, steps lead to the same, and every statement of the proof holds."""
 
     @given(st.randoms(use_true_random=False))
-    @settings(max_examples=8)  # of ten steps each
+    @settings(max_examples=quick_or_long(4, 8))  # of ten steps each
     def check(random):
         walk(random, case, start(random, case))
 
@@ -301,7 +302,7 @@ def test_the_proof_of_the_tracker_speaks_of_what_runs():
     """On drawn steps, guards allow the same, steps lead to the same, and every statement of the proof holds."""
 
     @given(st.randoms(use_true_random=False))
-    @settings(max_examples=8)  # of twelve steps each
+    @settings(max_examples=quick_or_long(4, 8))  # of twelve steps each
     def check(random):
         follow(random, starting(random))
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.check.oracle import frontiers
 from tests.check.replaying import file_of, pointstamps
+from tests.drawing import quick_or_long
 from tidegate.check.examples import EXAMPLES, Example, Point, load_example, read_example
 from tidegate.check.machines import Exchanging, Fast, Propagating, Single, Specified, machines
 from tidegate.check.replay import Machine, replay
@@ -109,7 +110,7 @@ def test_frontiers_are_as_written_after_every_step(name: str, kind: str) -> None
 
 
 @given(st.sampled_from(EXAMPLES), st.sampled_from(KINDS), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=quick_or_long(40, 300), deadline=None)
 def test_any_schedule_is_safe_and_ends_as_written(name: str, kind: str, data: st.DataObject) -> None:
     """Whoever tells and hears what when: nobody passes what may still appear, nor goes back, and all agree at last."""
     example = load_example(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.flow.case import Steps, at_once, by_time, in_two_steps
-from tests.flow.short_run import LOOPS_ON_SPARK, ON_STREAMS, SHARE_ON_SPARK
+from tests.flow.short_run import LOOPS_ON_SPARK, ON_STREAMS, SHARE_ON_LOCAL_STREAMS, SHARE_ON_SPARK
 
 import tidegate.testing as tt
 
@@ -21,19 +21,24 @@ WAYS: dict[str, tuple[str, Steps]] = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave most cases on streams, of loops, and five of six on Spark, to the long run."""
-    on_spark: dict[str, int] = {}
+    """Leave to the long run most cases on streams of Spark, of loops, and of others all but a share of each table."""
+    seen: dict[tuple[str, str], int] = {}
     for item in items:
-        engine, _, case = getattr(getattr(item, "callspec", None), "id", "").partition("-")
+        # Items of other folders are among them.
+        if "way" not in getattr(item, "fixturenames", ()):
+            continue
+        engine, _, case = item.callspec.id.partition("-")
         table = case.partition(":")[0]
+        number = seen[engine, table] = seen.get((engine, table), -1) + 1
         if engine == "spark":
             slow = case not in ON_STREAMS
         elif engine == "spark, bounded" and table == "iterate":
             slow = case not in LOOPS_ON_SPARK
         elif engine == "spark, bounded":
             # What an operator computes is the same text on all engines: what differs is how Spark takes it.
-            slow = on_spark.setdefault(table, 0) % SHARE_ON_SPARK > 0
-            on_spark[table] += 1
+            slow = number % SHARE_ON_SPARK > 0
+        elif engine == "local":
+            slow = number % SHARE_ON_LOCAL_STREAMS > 0
         else:
             slow = False
         if slow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -11,10 +12,17 @@ import pyarrow as pa
 import tidegate as tg
 from tidegate.flow.arrow import table_of
 from tidegate.flow.schema import Schema
+from tidegate.local_engine.session import Local
 from tidegate.local_engine.types import spark_type
 from tidegate.testing.local import plain
 
 Rows = dict[str, list[tuple[Any, ...]]]
+
+
+@cache
+def shared_session() -> Local:
+    """Return a session for many flows: to open one takes longer than most of them."""
+    return tg.local()
 
 
 def by_local(flow: tg.Flow, inputs: Rows) -> list[tuple[Any, ...]]:
@@ -27,7 +35,7 @@ def all_by_local(flow: tg.Flow, inputs: Rows) -> dict[str, list[tuple[Any, ...]]
     """Run a flow on bounded inputs, and return the rows of each sink."""
     plan = flow.plan
     given = {o.id: arrow_rows(o.schema, inputs[o.id]) for o in (*plan.sources, *plan.tables)}
-    tables = flow.compute(tg.local(), given)
+    tables = flow.compute(shared_session(), given)
     return {sink.name: rows_of(plan[sink.input].schema, tables[sink.name]) for sink in plan.sinks}
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 import tidegate as tg
-from tests.local_engine.engine import arrow_rows, rows_of
+from tests.local_engine.engine import arrow_rows, rows_of, shared_session
 from tests.spark.steps import Cuts, Rows
 from tidegate.engine.storage.files import Files
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
+from tidegate.local_engine.session import Local
 from tidegate.local_engine.streaming.engine import LocalEngine
 from tidegate.local_engine.streaming.start import prepare
 
@@ -61,7 +62,7 @@ def run_locally(
     if fold:
         options["fold_from"] = lambda parts: 0
     readers = {s.id: Cut(s.schema, [cut[s.id] for cut in cuts]) for s in plan.sources}
-    engine = engine_in(plan, readers, tables, directory, **options)
+    engine = engine_in(plan, readers, tables, directory, session=shared_session(), **options)
     for number in range(len(cuts)):
         if restart and number:
             engine = engine_in(plan, readers, tables, directory, **options)
@@ -73,14 +74,22 @@ def run_locally(
     if cold:
         engine.forget()
     engine.finish()
-    session = tg.local()
-    return {
-        sink.name: rows_of(plan[sink.input].schema, tg.read(session, str(directory / sink.name))) for sink in plan.sinks
-    }
+    read = {sink.name: tg.read(shared_session(), str(directory / sink.name)) for sink in plan.sinks}
+    return {sink.name: rows_of(plan[sink.input].schema, read[sink.name]) for sink in plan.sinks}
 
 
-def engine_in(plan: Plan, readers: dict[str, Cut], tables: Rows, directory: Path, **options: Any) -> LocalEngine:
-    """An engine whose checkpoint and outputs are in a directory."""
+def engine_in(
+    plan: Plan,
+    readers: dict[str, Cut],
+    tables: Rows,
+    directory: Path,
+    *,
+    session: Local | None = None,
+    **options: Any,
+) -> LocalEngine:
+    """An engine whose checkpoint and outputs are in a directory; in a session of its own, unless one is given."""
     given = {t.id: arrow_rows(t.schema, tables[t.id]) for t in plan.tables}
     outputs = {sink.name: tg.parquet(str(directory / sink.name)) for sink in plan.sinks}
-    return prepare(plan, tg.local(), {**readers, **given}, outputs, Files(directory / "checkpoint"), **options)
+    return prepare(
+        plan, session or tg.local(), {**readers, **given}, outputs, Files(directory / "checkpoint"), **options
+    )

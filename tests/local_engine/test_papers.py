@@ -148,14 +148,14 @@ HOWS = {
 }
 
 
-@drawn_examples(8, 60)
+@drawn_examples(5, 60)
 @given(case=st.sampled_from(CASES), rng=st.randoms(use_true_random=False), how=st.sampled_from(sorted(HOWS)))
 def test_an_operator_gives_what_it_gives_by_itself(case: Any, rng: random.Random, how: str) -> None:
     """On both kinds of orders, wherever steps begin and end, with rows kept or the copies themselves."""
     check(*case, rng, **HOWS[how])
 
 
-@drawn_examples(6, 60)
+@drawn_examples(4, 60)
 @given(
     drawn=flows(max_operators=2, only=("process", "process", "where", "window")),
     rng=st.randoms(use_true_random=False),

@@ -49,7 +49,7 @@ def test_a_broken_operator_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", LOOPS)
-@drawn_examples(4, 30)
+@drawn_examples(3, 30)
 @given(drawn=drawn_graphs, sizes=st.sampled_from(SIZES), repeats=st.booleans())
 def test_drawn_graphs(
     name: str, drawn: tuple[bool, list[graphs.Edge]], sizes: tuple[int, int, int], *, repeats: bool

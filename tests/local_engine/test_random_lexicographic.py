@@ -22,7 +22,7 @@ from tidegate.spec import DT
 from tidegate.time import Int, Lexicographic
 
 
-@drawn_examples(10, 60)
+@drawn_examples(6, 60)
 @given(drawn=lexicographic_flows(watermarks=False))
 def test_bounded_runs_give_what_the_specification_gives(drawn: DrawnFlow) -> None:
     """On numbers that compare as times do, of either width."""
@@ -35,7 +35,7 @@ def bounded(drawn: DrawnFlow) -> None:
     assert_same_rows(by_local(drawn.flow, rows_given(drawn)), expected)
 
 
-@drawn_examples(10, 60)
+@drawn_examples(6, 60)
 @given(drawn=lexicographic_flows(max_operators=3), rng=st.randoms(use_true_random=False), how=HOW, form=FORMS)
 def test_steps_give_what_the_specification_gives(drawn: DrawnFlow, rng: random.Random, how: str, form: str) -> None:
     """Wherever steps begin and end, with watermarks that complete all that begins alike, and restarts."""

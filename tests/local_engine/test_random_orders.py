@@ -16,7 +16,7 @@ from tidegate.check.flows import DrawnFlow
 from tidegate.check.ordered_flows import ordered_flows
 
 
-@drawn_examples(12, 60)
+@drawn_examples(7, 60)
 @given(drawn=ordered_flows(watermarks=False))
 def test_bounded_runs_give_what_the_specification_gives(drawn: DrawnFlow) -> None:
     """On points, whatever the order is."""
@@ -24,7 +24,7 @@ def test_bounded_runs_give_what_the_specification_gives(drawn: DrawnFlow) -> Non
     assert_same_rows(by_local(drawn.flow, rows_given(drawn)), expected)
 
 
-@drawn_examples(10, 60)
+@drawn_examples(6, 60)
 @given(drawn=ordered_flows(max_operators=3), rng=st.randoms(use_true_random=False), how=HOW, form=FORMS)
 def test_steps_give_what_the_specification_gives(drawn: DrawnFlow, rng: random.Random, how: str, form: str) -> None:
     """Wherever steps begin and end, with watermarks in the order's own times, and restarts."""

@@ -23,7 +23,7 @@ from tidegate.spec import DT, WM
 HOW = st.sampled_from(["", "", "restart", "cold"])
 
 
-@drawn_examples(12, 60)
+@drawn_examples(7, 60)
 @given(drawn=flows(max_operators=3), rng=st.randoms(use_true_random=False), how=HOW, form=FORMS)
 def test_steps_give_what_the_specification_gives(drawn: DrawnFlow, rng: random.Random, how: str, form: str) -> None:
     """Wherever steps begin and end, in whatever order rows come, with restarts, and without what is held in tables."""

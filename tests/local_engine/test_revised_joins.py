@@ -120,7 +120,7 @@ FLOWS = st.builds(
 )
 
 
-@drawn_examples(6, 60)
+@drawn_examples(4, 60)
 @given(flow=FLOWS, rng=st.randoms(use_true_random=False), how=st.sampled_from(["", "restart", "cold", "parts"]))
 def test_revisions_and_late_rows_are_those_of_the_specification(flow: tg.Flow, rng: random.Random, how: str) -> None:
     """Of every kind, wherever steps begin and end, with restarts, and with state in one part or in many."""

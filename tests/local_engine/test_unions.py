@@ -19,7 +19,7 @@ from tidegate.reference import paired
 from tidegate.spec import DT, WM, Operator
 
 
-@drawn_examples(6, 60)
+@drawn_examples(4, 60)
 @given(
     drawn=flows(max_operators=3, only=("union", "union", "where", "aggregate", "window")),
     rng=st.randoms(use_true_random=False),

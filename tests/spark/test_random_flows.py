@@ -27,7 +27,7 @@ def compare(spark: SparkSession, drawn: DrawnFlow) -> None:
     assert_same_rows(by_spark(spark, drawn.flow, rows_given(drawn)), expected)
 
 
-@drawn_examples(10, 300)
+@drawn_examples(6, 300)
 @given(drawn=flows(watermarks=False))
 def test_spark_gives_what_the_specification_gives(spark: SparkSession, drawn: DrawnFlow) -> None:
     """Whatever the operators and the times, both give the same rows."""

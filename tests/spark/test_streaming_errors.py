@@ -96,7 +96,14 @@ OPERATORS: list[tuple[Build, tuple[str, ...], str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("build", "operators", "text", "source"), OPERATORS)
+#: What an error is told with: an expression, a place in one, a side of a join, and all operators that it can have been.
+QUICK = (0, 3, 4, 7)
+
+
+@pytest.mark.parametrize(
+    ("build", "operators", "text", "source"),
+    [pytest.param(*case, marks=[] if i in QUICK else pytest.mark.slow) for i, case in enumerate(OPERATORS)],
+)
 def test_an_error_of_spark_names_the_operators(
     spark: SparkSession, tmp_path: Path, build: Build, operators: tuple[str, ...], text: str, source: str
 ) -> None:
