@@ -196,7 +196,10 @@ sort_array(transform(aa, x -> transform(array(x), y -> struct(size(y) AS a))[0])
 transform(array(slice(split(s, 'a'), 1, 2)), v -> transform(v, (x, k) -> concat(v[k], v[0])))[0]
 if(bo, transform(array(i / n), v -> v + v)[0], 0) ; coalesce(d, transform(array(e / n), v -> v * v)[0])
 bo AND transform(array(i / n), v -> v * v)[0] > 1 ; CASE WHEN bp THEN transform(array(1 / n), v -> v + v)[0] END
-transform(arr, x -> transform(array(x / n), v -> v * v)[0])
+transform(arr, x -> transform(array(x / n), v -> v * v)[0]) ; transform(array(i / n), v -> 1)[0]
+dec + transform(array(i), v -> 5)[0] ; transform(array(concat(s, u)), v -> concat(v, '__λ1', v))[0]
+transform(array(i / n), v -> transform(array(d + e), w -> w * w)[0])[0]
+transform(array(i DIV n), v -> if(bo, v, 1))[0]
 transform(array(transform(array(concat(s, u)), v -> concat(v, v))[0]), w -> concat(w, w, s))[0]
 concat(transform(array(concat(s, u)), v -> concat(v, v))[0], transform(array(concat(u, s)), v -> concat(v, v))[0])
 """

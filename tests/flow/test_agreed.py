@@ -223,6 +223,7 @@ def test_expressions_in_columns_are_the_same() -> None:
     """What is read as columns gives what nested lambdas give, and fails where they fail, row by row."""
     texts = [text for text in EXPRESSIONS if compiled(text, TYPES, in_columns=True).lets]
     assert len(texts) > 10
+    assert all(compiled(text, TYPES, in_columns=True).type == compiled(text, TYPES).type for text in EXPRESSIONS)
     table = table_of(KNOWN + draw(8), SCHEMA.columns)
     for text, nested in by_duckdb(table, texts).items():
         for i, wanted in enumerate(nested):

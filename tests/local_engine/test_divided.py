@@ -47,6 +47,17 @@ FLOWS: dict[str, Callable[[tg.Stream, tg.Stream], tg.Stream]] = {
     "where": lambda s, names: s.where("x > 2").where("length(k) > 1"),
     "explode": lambda s, names: s.select("split(k, 'a') AS part", "x").explode("part").where("part <> ''"),
     "join with a table": lambda s, names: s.join(names, on="x").select("name", "k"),
+    "semi join with a table": lambda s, names: s.join(names, on="x", how="semi"),
+    "anti join with a table": lambda s, names: s.join(names, on="x", how="anti"),
+    "values of many types": lambda s, names: s.select(
+        "struct(x, k) AS s",
+        "array(struct(x), NULL) AS l",
+        "CAST(x AS DECIMAL(38,2)) AS d",
+        "nullif(x > 3, false) AS b",
+        "DATE'2020-01-01' + x AS day",
+        "sqrt(x) AS r",
+    ).where("d > 1"),
+    "groups that are joined": lambda s, names: s.aggregate(by="x", n="count(*)").join(names, on="x"),
     "left join with a table": lambda s, names: s.join(names, on="x", how="left"),
     "join of windows, texts": lambda s, names: pairs(s, "k AS other"),
     "join of windows, numbers": lambda s, names: pairs(s.select("x"), "t + 1 AS other"),
@@ -61,11 +72,17 @@ WHOLE: dict[str, Callable[[tg.Stream, tg.Stream], tg.Stream]] = {
 NAMES = pa.table({"x": pa.array([1, 2, 3, 3], pa.int32()), "name": ["one", "two", "three", "drei"]})
 
 
+def divide_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Divide whatever can be divided, however few rows there are."""
+    monkeypatch.setattr(parts, "LONG", -1.0)
+    monkeypatch.setattr(parts, "VERY_FEW", 0)
+    monkeypatch.setattr(divided, "_LEAST", 1)
+
+
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Divide everything that can be divided; in how many shares it was."""
-    monkeypatch.setattr(parts, "LONG", -1.0)
-    monkeypatch.setattr(divided, "_LEAST", 1)
+    divide_all(monkeypatch)
     counts: list[int] = []
     shares = divided._shares
 
@@ -121,8 +138,7 @@ def test_drawn_rows(rows: list[Row], name: str, cuts: int, tmp_path_factory: pyt
     """Any rows, cut anywhere, are the same divided; also fewer rows than cores."""
     flow, rows = flow_of(FLOWS[name]), sorted(rows, key=repr)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "LONG", -1.0)
-        patch.setattr(divided, "_LEAST", 1)
+        divide_all(patch)
         assert by_steps(Place(tmp_path_factory.mktemp("drawn")), flow, rows, cuts) == bounded(flow, rows)
 
 
@@ -138,6 +154,7 @@ def test_a_share_that_loses_a_row_is_noticed(
 def test_what_took_long_is_divided_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first step says how long rows take; short ones stay in one file."""
     place, flow = Place(tmp_path), flow_of(FLOWS["select"])
+    monkeypatch.setattr(divided, "_LEAST", 1)
     seconds = iter([0.0, 1.0, 2.0, 2.01, 3.0, 3.001])
     monkeypatch.setattr(parts, "monotonic", lambda: next(seconds))
     for first in (0, 130, 260):
@@ -151,12 +168,20 @@ def test_much_that_is_read_beside_is_not_handed_to_each_core(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: list[int]
 ) -> None:
     """A large table is joined as a whole: each share would read all of it."""
-    monkeypatch.setattr(divided, "_BESIDE", 3)
+    monkeypatch.setattr(divided, "_BESIDE", 8)
     place, flow = Place(tmp_path), flow_of(FLOWS["join with a table"])
     place.feed.add((1, "a", 1), (2, "b", 2), (3, "c", 3))
     place.run(flow, inputs={"names": NAMES})
     assert set(at_once) == {0}
     assert len(place.rows()) == 4
+
+
+def test_much_stays_in_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: list[int]) -> None:
+    """What is too large to be handed over is computed as a whole, in which DuckDB may use the disk."""
+    monkeypatch.setattr(divided, "_MOST", 100)
+    flow = flow_of(FLOWS["select"])
+    assert by_steps(Place(tmp_path), flow, ROWS) == bounded(flow, ROWS)
+    assert set(at_once) == {0}
 
 
 def test_a_row_that_fails_in_a_share_fails_the_step(tmp_path: Path, at_once: list[int]) -> None:

@@ -23,10 +23,10 @@ __all__ = ["Share", "at_once", "shares"]
 
 T = TypeVar("T")
 #: A share has at least this many rows of the base.
-_LEAST = 64
-#: What is read beside the base is read by each share. Up to this many rows of it, or as many as the base has, are
-#: worth that.
-_BESIDE = 20_000
+_LEAST = 250
+#: How many bytes the base may have, and each relation that is read beside it: that one is read by each share.
+_MOST, _BESIDE = 256 << 20, 64 << 20
+_AT_A_TIME = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +50,12 @@ def _shares(rows: LocalRelation, stack: ExitStack) -> Sequence[Share]:
     if rows.base is None or backend.threads < 2:
         return ()
     base, others = rows.leaves()
-    divided = backend.run(base.sql).to_arrow_table()
+    beside = {leaf.name: _fetched(leaf, _BESIDE) for leaf in others}
+    if any(table is None for table in beside.values()) or (divided := _fetched(base, _MOST)) is None:
+        return ()
     number = min(backend.threads, divided.num_rows // _LEAST)
     if number < 2:
         return ()
-    beside: dict[str, pa.Table] = {}
-    limit = max(_BESIDE, divided.num_rows)
-    for leaf in others:
-        beside[leaf.name] = backend.run(f"{leaf.sql} LIMIT {limit + 1}").to_arrow_table()
-        if beside[leaf.name].num_rows > limit:
-            return ()
     tables = {name: backend.fresh_name() for name in (base.name, *beside)}
     sql = rows.sql_with({name: f"SELECT * FROM {table}" for name, table in tables.items()})
     found = []
@@ -70,6 +66,19 @@ def _shares(rows: LocalRelation, stack: ExitStack) -> Sequence[Share]:
             own.register(tables[name], table)
         found.append(Share(own, sql))
     return found
+
+
+def _fetched(rows: LocalRelation, most: int) -> pa.Table | None:
+    """Return rows as an Arrow table; None if they have more than ``most`` bytes, which nothing can move to the disk."""
+    reader = rows.backend.run(rows.sql).to_arrow_reader(_AT_A_TIME)
+    batches, size = [], 0
+    for batch in reader:
+        size += batch.nbytes
+        if size > most:
+            reader.close()
+            return None
+        batches.append(batch)
+    return pa.Table.from_batches(batches, reader.schema)
 
 
 def _bounds(rows: int, number: int) -> list[tuple[int, int]]:
@@ -92,7 +101,8 @@ def at_once(given: Sequence[Share], compute: Callable[[int, Share], T]) -> list[
         try:
             ended = wait(running, return_when="FIRST_EXCEPTION").done
         finally:
-            if not all(one.done() for one in running):
+            # What has not begun is not interrupted: so this is done until all have ended.
+            while wait(running, timeout=0.02).not_done:
                 for share in given:
                     share.connection.interrupt()
     # Others fail only because they are interrupted.

@@ -84,11 +84,11 @@ class TranslationScope:
         for i, (name, sql) in enumerate(columns.items()):
             value = translated_in_columns(sql, self.types)
             type_ = wanted.get(name) or value.type
-            if type_ is None or not value.lets:
-                found[name] = self.typed(sql, wanted.get(name))
+            if type_ is None:
+                found[name] = self.typed(sql)
                 continue
             # Several expressions may have the same names.
-            own = {let: f"{let}_{i}" for let, _ in value.lets}
+            own = {let: f"{let}c{i}" for let, _ in value.lets}
             lets += [(own[let], inlined(text, own)) for let, text in value.lets]
             found[name] = self._cast(inlined(value.sql, own), type_), type_
         return AllTyped(found, _levels(lets))

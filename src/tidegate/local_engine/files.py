@@ -67,6 +67,9 @@ def _value(sql: str, type_: Any) -> str:
     """Return SQL for a value in CSV: an instant as text like Spark's, a nested value as JSON, others as they are."""
     if type_.id in ("struct", "list", "map", "array"):
         return f"to_json({sql})"
+    if type_.id in ("float", "double"):
+        # Some NaN are negative, and DuckDB would show that.
+        return f"CASE WHEN isnan({sql}) THEN CAST('nan' AS DOUBLE) ELSE {sql} END"
     if type_.id not in ("timestamp", "timestamp with time zone"):
         return sql
     zone = "Z" if type_.id != "timestamp" else ""

@@ -87,7 +87,8 @@ def hoisted(
             picked = ", ".join(f"{value.sql} AS {duckdb_name(value.column.name)}" for value in own)
             body = f"SELECT *, {picked} FROM {rows.name} AS {duckdb_name(name)}"
             columns = (*rows.columns, *(value.column for value in own))
-            found[name] = LocalRelation(rows.backend, rows.backend.fresh_name(), body, columns, (rows,))
+            own_name = rows.backend.fresh_name()
+            found[name] = LocalRelation(rows.backend, own_name, body, columns, (rows,), base=rows.base)
     return found, read
 
 

@@ -17,7 +17,12 @@ from tidegate.flow.errors import BadArgument, NotSupported
 __all__ = ["Local", "cursor_of", "is_local", "local", "utc_cursor"]
 
 #: Global settings of a DuckDB, and their required values: with others, expressions would mean something else.
-_GLOBAL = {"default_collation": "", "error_on_division_by_zero": "true", "integer_division": "false"}
+_GLOBAL = {
+    "default_collation": "",
+    "error_on_division_by_zero": "true",
+    "ieee_floating_point_ops": "true",
+    "integer_division": "false",
+}
 
 _SESSIONS = count(1)
 

@@ -11,7 +11,7 @@ from tidegate.flow.agreed.conditions import Conditions
 from tidegate.flow.agreed.kinds import EMPTY, Signature, bind_kind, filled, signature
 from tidegate.flow.agreed.nodes import Refused
 from tidegate.flow.agreed.rules import round_type
-from tidegate.flow.agreed.values import Lambda, Lets, Rule, Value, cast, duckdb_text, let, let_all
+from tidegate.flow.agreed.values import Lambda, Lets, Rule, Value, cast, duckdb_text, inlined, let, let_all
 from tidegate.flow.parser import Tree, exp
 
 __all__ = ["CASTING", "LITERALS", "Calls", "literal_fits"]
@@ -241,17 +241,28 @@ class Calls(Conditions):
         value = self.value(array.expressions[0])
         if value.type in (None, "VOID"):
             return None
-        if not self.inside:
-            own = f"__λ{next(self._numbers)}"
-            named = replace(value, sql=own, literal=None, simple=True, digits=None)
-            self.columns.append((cast(value.sql, value.type), own))
-            body = self._body(given[1], {given[1].expressions[0].name.lower(): named}, inside=0)
-            return replace(body, fails=value.fails or body.fails)
+        if not self.inside and (found := self._in_column(value, given[1])):
+            return found
         function = self._lambda(given[1], "T -> U", {"T": value.type})
         if function is None or function.type in (None, "VOID"):
             return None
         sql = let(cast(value.sql, value.type), function.parameters[0], function.body)
         return Value(cast(sql, function.type), function.type, value.fails or function.fails)
+
+    def _in_column(self, value: Value, function: Tree) -> Value | None:
+        """Return the body of a function of a value that is read as a column; None if the body does not read it.
+
+        DuckDB does not compute a column that is not read, and then it cannot fail.
+        """
+        before, own = len(self.columns), f"__λ{next(self._numbers)}"
+        named = replace(value, sql=own, literal=None, simple=True, digits=None)
+        self.columns.append((cast(value.sql, value.type), own))
+        body = self._body(function, {function.expressions[0].name.lower(): named}, inside=0)
+        read = [body.sql, *(sql for sql, _ in self.columns[before + 1 :])]
+        if body.type in (None, "VOID") or not any(inlined(sql, {own: ""}) != sql for sql in read):
+            del self.columns[before:]
+            return None
+        return replace(body, fails=value.fails or body.fails, literal=None, simple=False, digits=None)
 
     def _zipped(self, node: Tree, given: Sequence[Tree]) -> Value:
         """Return ``arrays_zip``: structs of the elements at the same position, with names of columns or numbers."""

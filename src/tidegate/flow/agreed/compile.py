@@ -107,12 +107,14 @@ def _moving(sql: str) -> list[tuple[int, int]]:
 
 #: Nodes whose parts are all computed, and functions of which that is not true.
 _STRICT = frozenset({"Anonymous", "Bracket", "Dot", "Paren", "Cast", *BINARY, *UNARY})
-_LAZY = frozenset({"coalesce", "nvl", "ifnull", "nvl2", "nullif", "if"})
+_CONDITIONAL = frozenset({"coalesce", "nvl", "ifnull", "nvl2", "nullif", "if"})
 
 
 def _computes_all(node: Tree) -> bool:
     """Whether all parts of a node are computed wherever it is; not so the branches of a CASE."""
-    return type(node).__name__ in _STRICT and not (isinstance(node, exp.Anonymous) and node.name.lower() in _LAZY)
+    return type(node).__name__ in _STRICT and not (
+        isinstance(node, exp.Anonymous) and node.name.lower() in _CONDITIONAL
+    )
 
 
 class Compiler(Calls):

@@ -40,8 +40,8 @@ class Value:
 
     ``literal`` is the value if it is a literal. ``simple`` says that the SQL may be written several times. ``digits``
     is the number of digits of an integer literal: beside a decimal, it becomes a decimal of that many digits. ``whole``
-    says that no element of a list is NULL. ``lets`` are expressions that it reads as columns, each with its name, and
-    after those that it reads itself.
+    says that no element of a list is NULL. ``lets`` are expressions that it reads as columns, each with its name, in
+    such an order that each reads only those before it.
     """
 
     sql: str
@@ -186,8 +186,10 @@ def _read_once(name: str, body: str) -> bool:
     return not inside
 
 
+#: A text or a name in quotes.
+_QUOTED = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
 #: What says whether a name is inside of a lambda: brackets and ``lambda``; both do not count inside of quotes.
-_TOKENS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()\[\]{}]|\blambda\b")
+_TOKENS = re.compile(rf"{_QUOTED}|[()\[\]{{}}]|\blambda\b")
 
 
 def inlined(body: str, values: Mapping[str, str]) -> str:
@@ -195,9 +197,15 @@ def inlined(body: str, values: Mapping[str, str]) -> str:
 
     >>> inlined("__λ1_0 + __λ1_01 * __λ1_0", {"__λ1_0": "s['a']"})
     "s['a'] + __λ1_01 * s['a']"
+    >>> inlined("__λ1 || ' __λ1'", {"__λ1": "x"})
+    "x || ' __λ1'"
     """
+    if not values:
+        return body
     names = "|".join(re.escape(name) for name in values)
-    return re.sub(rf"(?<!\w)(?:{names})(?!\w)", lambda found: values[found.group()], body)
+    # What is in quotes is not read.
+    read = rf"{_QUOTED}|(?<!\w)(?:{names})(?!\w)"
+    return re.sub(read, lambda found: values.get(found.group(), found.group()), body)
 
 
 def let(sql: str, name: str, body: str) -> str:

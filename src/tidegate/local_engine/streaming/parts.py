@@ -79,7 +79,7 @@ class LocalParts:
         self._written = written
         #: The number of new rows of the step. If it is small, there are usually few answers.
         self.new = FEW + 1
-        #: How many seconds the rows of each sink took when they were written last, on one core.
+        #: How many seconds the rows of each sink took when they were written last, on all cores together.
         self._seconds: dict[tuple[str, str], float] = {}
         #: The number of rows that were read last, from which parts are merged and answers computed.
         self._read_rows = 0
@@ -111,12 +111,22 @@ class LocalParts:
         if state or by:
             return self._write(files, path, local(rows), times, by, state=state)
         sink, began = (files.root, path.rpartition("/")[0]), monotonic()
-        divided = self._seconds.get(sink, 0.0) > LONG
-        count = write_divided(self._backend, local(rows), place) if divided else None
-        part = self._write(files, path, local(rows)) if count is None else self._done(files, path, count)
-        # What is divided takes about as long on each core.
-        self._seconds[sink] = (monotonic() - began) * (1 if count is None else self._backend.threads)
-        return part
+        found = None
+        if divided := self._seconds.get(sink, 0.0) > LONG and (self._many or local(rows).lookup is None):
+            found = write_divided(self._backend, local(rows), place)
+        if found is None:
+            part = self._write(files, path, local(rows))
+            # What cannot be divided now is not tried again in the next step.
+            self._seconds[sink] = 0.0 if divided else monotonic() - began
+            return part
+        count, shares = found
+        self._seconds[sink] = (monotonic() - began) * shares
+        return self._done(files, path, count)
+
+    @property
+    def _many(self) -> bool:
+        """Whether there are so many new rows, or rows that were read, that there may be many answers."""
+        return max(self.new, self._read_rows) > VERY_FEW
 
     def _write(
         self,
@@ -130,7 +140,7 @@ class LocalParts:
     ) -> Part:
         """Write rows that are computed all at once."""
         place = files.here / path
-        if rows.lookup is not None and not state and not by and max(self.new, self._read_rows) > VERY_FEW:
+        if rows.lookup is not None and not state and not by and self._many:
             return self._done(files, path, write_lookups(self._backend, rows, place))
         # Many rows give many results. Trying first whether they are few would compute them twice.
         many = self.new > FEW or (

@@ -74,35 +74,40 @@ def _options(schema: pa.Schema) -> dict[str, Any]:
     }
 
 
-def write_divided(backend: LocalBackend, rows: LocalRelation, place: Path) -> int | None:
-    """Write rows to a file for each core; return the number of rows, or None if they cannot or need not be divided."""
+def write_divided(backend: LocalBackend, rows: LocalRelation, place: Path) -> tuple[int, int] | None:
+    """Write rows to a file for each core; return how many rows and files there are.
+
+    None if rows without lookups cannot or need not be divided; then nothing is written.
+    """
     if rows.lookup is not None:
         return _write_lookups(backend, rows, place, divided=True)
     with shares(backend.with_columns_as(rows, picked(rows.columns))) as given:
         if not given:
             return None
-        return sum(at_once(given, lambda i, share: _write_batches(_batches(share), place / file_of_share(i))))
+        counts = at_once(given, lambda i, share: _write_batches(_batches(share), place / file_of_share(i)))
+        return sum(counts), len(counts)
 
 
 def write_lookups(backend: LocalBackend, rows: LocalRelation, place: Path) -> int:
     """Write rows to a file, and look up some of their columns on the way; return the number of rows."""
-    return _write_lookups(backend, rows, place, divided=False)
+    return _write_lookups(backend, rows, place, divided=False)[0]
 
 
-def _write_lookups(backend: LocalBackend, rows: LocalRelation, place: Path, *, divided: bool) -> int:
+def _write_lookups(backend: LocalBackend, rows: LocalRelation, place: Path, *, divided: bool) -> tuple[int, int]:
+    """Return how many rows and files were written."""
     lookup = rows.lookup
     assert lookup is not None
     others = [column for column in rows.columns if column.name not in lookup.columns]
     numbers = [side.number for side in lookup.sides]
     with lookup.held():
         texts = {
-            name: _texts(backend, lookup.sides[place.side], place.column) for name, place in lookup.columns.items()
+            name: _texts(backend, lookup.sides[origin.side], origin.column) for name, origin in lookup.columns.items()
         }
 
         def looked_up(batch: pa.RecordBatch) -> pa.Table:
             columns = {c.name: batch.column(c.name) for c in others}
-            for name, place in lookup.columns.items():
-                columns[name] = _looked_up(texts[name], batch.column(numbers[place.side]))
+            for name, origin in lookup.columns.items():
+                columns[name] = _looked_up(texts[name], batch.column(numbers[origin.side]))
             return pa.table({c.name: columns[c.name] for c in rows.columns})
 
         def write(i: int, share: Share) -> int:
@@ -111,9 +116,8 @@ def _write_lookups(backend: LocalBackend, rows: LocalRelation, place: Path, *, d
         shown = picked(others) + ", " if others else ""
         found = backend.with_columns_as(lookup.pairs, shown + ", ".join(numbers))
         with shares(found) if divided else nullcontext(()) as given:
-            if given:
-                return sum(at_once(given, write))
-            return write(0, Share(backend.connection, found.sql))
+            counts = at_once(given, write) if given else [write(0, Share(backend.connection, found.sql))]
+            return sum(counts), len(counts)
 
 
 def _batches(share: Share) -> Iterator[pa.RecordBatch]:
