@@ -168,7 +168,7 @@ def test_much_that_is_read_beside_is_not_handed_to_each_core(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: list[int]
 ) -> None:
     """A large table is joined as a whole: each share would read all of it."""
-    monkeypatch.setattr(divided, "_BESIDE", 8)
+    monkeypatch.setattr(divided, "_BESIDE", 3)
     place, flow = Place(tmp_path), flow_of(FLOWS["join with a table"])
     place.feed.add((1, "a", 1), (2, "b", 2), (3, "c", 3))
     place.run(flow, inputs={"names": NAMES})

@@ -24,9 +24,10 @@ __all__ = ["Share", "at_once", "shares"]
 T = TypeVar("T")
 #: A share has at least this many rows of the base.
 _LEAST = 250
-#: How many bytes the base may have, and each relation that is read beside it: that one is read by each share.
-_MOST, _BESIDE = 256 << 20, 64 << 20
-_AT_A_TIME = 20_000
+#: How many rows may be read beside the base, by each share: of more, DuckDB itself uses several cores.
+_BESIDE = 50_000
+#: How many bytes may be handed over, and how many rows are fetched at a time.
+_MOST, _AT_A_TIME = 256 << 20, 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,10 @@ def _shares(rows: LocalRelation, stack: ExitStack) -> Sequence[Share]:
     if rows.base is None or backend.threads < 2:
         return ()
     base, others = rows.leaves()
-    beside = {leaf.name: _fetched(leaf, _BESIDE) for leaf in others}
-    if any(table is None for table in beside.values()) or (divided := _fetched(base, _MOST)) is None:
+    if any(_has_more(leaf, _BESIDE) for leaf in others):
+        return ()
+    beside = {leaf.name: _fetched(leaf) for leaf in others}
+    if any(table is None for table in beside.values()) or (divided := _fetched(base)) is None:
         return ()
     number = min(backend.threads, divided.num_rows // _LEAST)
     if number < 2:
@@ -68,13 +71,19 @@ def _shares(rows: LocalRelation, stack: ExitStack) -> Sequence[Share]:
     return found
 
 
-def _fetched(rows: LocalRelation, most: int) -> pa.Table | None:
-    """Return rows as an Arrow table; None if they have more than ``most`` bytes, which nothing can move to the disk."""
+def _has_more(rows: LocalRelation, number: int) -> bool:
+    """Whether there are more rows than a number."""
+    ((found,),) = rows.backend.run(f"SELECT count(*) FROM (SELECT 1 FROM ({rows.sql}) LIMIT {number + 1})").fetchall()
+    return bool(found > number)
+
+
+def _fetched(rows: LocalRelation) -> pa.Table | None:
+    """Return rows as an Arrow table; None if they have too many bytes, which nothing could move to the disk."""
     reader = rows.backend.run(rows.sql).to_arrow_reader(_AT_A_TIME)
     batches, size = [], 0
     for batch in reader:
         size += batch.nbytes
-        if size > most:
+        if size > _MOST:
             reader.close()
             return None
         batches.append(batch)
