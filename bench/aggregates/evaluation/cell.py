@@ -21,6 +21,7 @@ from bench.aggregates.evaluation.asked import Asked, Pools
 from bench.aggregates.evaluation.pace import START, Pace, arguments, rows_of, write_file
 from bench.aggregates.evaluation.rule import Rule, seconds_of, typical
 from bench.aggregates.evaluation.sides import Session, Started, start
+from bench.aggregates.evaluation.stolen import processors
 from bench.aggregates.evaluation.waits import Steps, Wait, by_second, of_pairs, of_rows, of_windows
 from bench.latency import percentiles
 
@@ -67,7 +68,7 @@ def run_cell(session: Session, cell: Cell, pools: Pools, place: Path) -> dict[st
     # After what is measured, rows still come: what was due at the end is answered under the same load.
     pace = Pace(cell.rate, cell.warm + cell.seconds + (min(asked.frames.every, 2.0) if asked.frames else 0) + 1)
     rows = {part.name: part.rows for part in pace.parts()}
-    load = os.getloadavg()[0]
+    load, before = os.getloadavg()[0], processors()
     command = [sys.executable, "-m", "bench.aggregates.evaluation.pace"]
     # Spark may still write when its query is stopped.
     with (
@@ -100,7 +101,8 @@ def run_cell(session: Session, cell: Cell, pools: Pools, place: Path) -> dict[st
     steps = Steps(
         tuple(at - began for at, _ in found), tuple(max(0, upto - warm) for _, upto in found), stopped - began
     )
-    return {**_summary(cell, pace, steps, pools), "source_late": lag, "load": load}
+    stolen = processors().since(before)
+    return {**_summary(cell, pace, steps, pools), "source_late": lag, "load": load, "stolen": stolen}
 
 
 def _memory(place: Path) -> Path:

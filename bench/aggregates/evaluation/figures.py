@@ -24,11 +24,13 @@ class Measured:
     comparisons: float
     latency: Mapping[str, float]
     pairs: Mapping[str, float] | None
-    #: How many runs of how many seconds it was found in, and within which factor; the load of the machine before.
+    #: How many runs of how many seconds it was found in, and within which factor; the load of the machine before, and
+    #: the share of the processors that other machines on the host took, at the most.
     runs: int
     seconds: float
     tolerance: float
     load: float
+    stolen: float
     #: The least rate that is known to be too high, if one is.
     beyond: float | None
 
@@ -119,6 +121,7 @@ def _measured(cell: Mapping[str, Any], result: Mapping[str, Any], runs: Sequence
         cell["seconds"],
         cell["tolerance"],
         _mean([run["load"] for run in runs]),
+        max((run.get("stolen", 0.0) for run in runs), default=0.0),
         result["beyond"],
     )
 

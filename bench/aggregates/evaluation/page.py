@@ -52,6 +52,8 @@ def _said(found: Found) -> str:
             f"{_wider(found)}.",
             f"The load of the machine before runs was {min(loads):.1f} to {max(loads):.1f}.",
         ]
+        if stolen := max(one.stolen for one in found.sustained.values()):
+            texts.append(f"Others on its host took up to {100 * stolen:.0f} % of the processors in a run.")
     return fill(" ".join(texts), _WIDTH)
 
 
