@@ -210,7 +210,7 @@ def in_columns(row: pa.Table, text: str) -> list[Any] | None:
     value, query = compiled(text, TYPES, in_columns=True), "rows_"
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
         connection.register("rows_", row)
-        for name, sql in value.lets:
+        for sql, name in value.lets:
             query = f"(SELECT *, {sql} AS {name} FROM {query})"
         try:
             found = connection.sql(f"SELECT {{'v': {value.sql}}} AS x FROM {query}").to_arrow_table()

@@ -75,7 +75,9 @@ def test_a_connection_of_the_users() -> None:
     assert connection.sql("SHOW TABLES").fetchall() == []
 
 
-@pytest.mark.parametrize("setting", ["default_collation = 'nocase'", "integer_division = true"])
+@pytest.mark.parametrize(
+    "setting", ["default_collation = 'nocase'", "integer_division = true", "ieee_floating_point_ops = false"]
+)
 def test_settings_that_change_what_expressions_mean(setting: str) -> None:
     """They hold for all of a DuckDB, and so they are not changed, but refused."""
     connection = duckdb.connect()

@@ -194,6 +194,17 @@ def test_a_row_that_fails_in_a_share_fails_the_step(tmp_path: Path, at_once: lis
     assert not list(tmp_path.glob("out/step=*"))
 
 
+def test_a_row_that_fails_when_it_is_handed_over_fails_the_step(tmp_path: Path, at_once: list[int]) -> None:
+    """What is before a join of groups is computed once, and its error is told as any other."""
+    flow = flow_of(
+        lambda s, names: s.aggregate(by="x", n="count(*)").select("x", "1 DIV (x - 6) AS y").join(names, on="x")
+    )
+    place = Place(tmp_path)
+    place.feed.add((1, "b", 6), (1, "c", 2), (9, "c", 2))
+    with pytest.raises(RunFailed, match="an expression failed: division by zero"):
+        place.run(flow, inputs={"names": NAMES})
+
+
 def test_a_run_that_is_stopped_ends_what_is_divided(tmp_path: Path, at_once: list[int]) -> None:
     """A step that takes long is interrupted on all cores, and that is no failure."""
     place = Place(tmp_path)

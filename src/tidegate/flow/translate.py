@@ -99,7 +99,7 @@ def translated_in_columns(sql: str, types: Types) -> Value:
     """Return an expression in DuckDB's SQL that may read other expressions as columns, its ``lets``.
 
     >>> value = translated_in_columns("transform(array(a + b), c -> c * c)[0]", {"a": "DOUBLE", "b": "DOUBLE"})
-    >>> [sql for _, sql in value.lets]
+    >>> [sql for sql, _ in value.lets]
     ['CAST(CAST("a" + "b" AS DOUBLE) AS DOUBLE)']
     """
     try:

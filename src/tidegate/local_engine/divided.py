@@ -8,15 +8,16 @@ tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
 import duckdb
 import pyarrow as pa
 
+from tidegate.local_engine.error_messages import error_through_arrow
 from tidegate.local_engine.relation import LocalRelation
 
 __all__ = ["Share", "at_once", "shares"]
@@ -36,6 +37,16 @@ class Share:
 
     connection: duckdb.DuckDBPyConnection
     sql: str
+
+    def batches(self, rows: int) -> Generator[pa.RecordBatch, None, None]:
+        """Yield the rows, so many at a time.
+
+        What DuckDB fails with is raised as its own error; Arrow would make another one of it.
+        """
+        try:
+            yield from self.connection.sql(self.sql).to_arrow_reader(rows)
+        except OSError as error:
+            raise error_through_arrow(error) from None
 
 
 @contextmanager
@@ -79,15 +90,14 @@ def _has_more(rows: LocalRelation, number: int) -> bool:
 
 def _fetched(rows: LocalRelation) -> pa.Table | None:
     """Return rows as an Arrow table; None if they have too many bytes, which nothing could move to the disk."""
-    reader = rows.backend.run(rows.sql).to_arrow_reader(_AT_A_TIME)
     batches, size = [], 0
-    for batch in reader:
-        size += batch.nbytes
-        if size > _MOST:
-            reader.close()
-            return None
-        batches.append(batch)
-    return pa.Table.from_batches(batches, reader.schema)
+    with closing(Share(rows.backend.connection, rows.sql).batches(_AT_A_TIME)) as found:
+        for batch in found:
+            size += batch.nbytes
+            if size > _MOST:
+                return None
+            batches.append(batch)
+    return pa.Table.from_batches(batches) if batches else rows.backend.run(f"{rows.sql} LIMIT 0").to_arrow_table()
 
 
 def _bounds(rows: int, number: int) -> list[tuple[int, int]]:

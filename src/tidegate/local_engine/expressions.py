@@ -13,7 +13,7 @@ from tidegate.flow.agreed.aggregates import STAR, guarded, prepared
 from tidegate.flow.agreed.compile import compiled
 from tidegate.flow.agreed.lists import key
 from tidegate.flow.agreed.regexes import MeaningDiffers
-from tidegate.flow.agreed.values import inlined
+from tidegate.flow.agreed.values import Lets, inlined
 from tidegate.flow.translate import (
     duckdb_type,
     translated,
@@ -80,7 +80,7 @@ class TranslationScope:
 
         ``wanted`` has types to cast to instead, by name.
         """
-        found, lets = {}, list[tuple[str, str]]()
+        found, lets = {}, Lets()
         for i, (name, sql) in enumerate(columns.items()):
             value = translated_in_columns(sql, self.types)
             type_ = wanted.get(name) or value.type
@@ -88,8 +88,8 @@ class TranslationScope:
                 found[name] = self.typed(sql)
                 continue
             # Several expressions may have the same names.
-            own = {let: f"{let}c{i}" for let, _ in value.lets}
-            lets += [(own[let], inlined(text, own)) for let, text in value.lets]
+            own = {let: f"{let}c{i}" for _, let in value.lets}
+            lets += [(inlined(text, own), own[let]) for text, let in value.lets]
             found[name] = self._cast(inlined(value.sql, own), type_), type_
         return AllTyped(found, _levels(lets))
 
@@ -187,15 +187,15 @@ class TranslationScope:
         return any(text == f'"{name}"' and own == type_ for name, own in self.types.items())
 
 
-def _levels(lets: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+def _levels(lets: Lets) -> list[dict[str, str]]:
     """Return columns in levels, each of which reads only columns of the levels before it.
 
-    >>> _levels([("a", "x"), ("b", "a + 1"), ("c", "y")])
+    >>> _levels([("x", "a"), ("a + 1", "b"), ("y", "c")])
     [{'a': 'x', 'c': 'y'}, {'b': 'a + 1'}]
     """
     levels: list[dict[str, str]] = []
     depth: dict[str, int] = {}
-    for name, text in lets:
+    for text, name in lets:
         read = [at for other, at in depth.items() if re.search(rf"(?<!\w){re.escape(other)}(?!\w)", text)]
         depth[name] = max(read, default=-1) + 1
         if depth[name] == len(levels):

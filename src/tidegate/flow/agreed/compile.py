@@ -31,7 +31,7 @@ __all__ = ["PREFIX", "Compiler", "Refused", "Types", "compiled", "compiled_condi
 def _compiled(sql: str, types: tuple[tuple[str, str | None], ...], engine: bool, how: str, _not_utc: bool) -> Value:
     compiler = Compiler(PREFIX + sql, len(PREFIX), dict(types), engine=engine, in_columns=how == _IN_COLUMNS)
     found = compiler.of_rows(parse_plain(sql)) if how == _OF_ROWS else compiler.value(parse_plain(sql))
-    return replace(found, lets=tuple((name, value) for value, name in compiler.columns))
+    return replace(found, lets=tuple(compiler.columns))
 
 
 #: How a text is translated.
@@ -84,7 +84,7 @@ def _once(sql: str, types: Types, *, engine: bool, how: str) -> Value:
     def put_back(text: str) -> str:
         return _OF_STAND_IN.sub(lambda one: numbers[int(one[1]) - _STAND_IN % 100_000], text)
 
-    return replace(found, sql=put_back(found.sql), lets=tuple((name, put_back(own)) for name, own in found.lets))
+    return replace(found, sql=put_back(found.sql), lets=tuple((put_back(own), name) for own, name in found.lets))
 
 
 def _moving(sql: str) -> list[tuple[int, int]]:

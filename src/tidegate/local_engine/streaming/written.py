@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.divided import Share, at_once, shares
-from tidegate.local_engine.error_messages import error_through_arrow
 from tidegate.local_engine.lookups import Side
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation
 from tidegate.local_engine.types import zoned
@@ -84,7 +83,7 @@ def write_divided(backend: LocalBackend, rows: LocalRelation, place: Path) -> tu
     with shares(backend.with_columns_as(rows, picked(rows.columns))) as given:
         if not given:
             return None
-        counts = at_once(given, lambda i, share: _write_batches(_batches(share), place / file_of_share(i)))
+        counts = at_once(given, lambda i, share: _write_batches(share.batches(_AT_A_TIME), place / file_of_share(i)))
         return sum(counts), len(counts)
 
 
@@ -111,21 +110,13 @@ def _write_lookups(backend: LocalBackend, rows: LocalRelation, place: Path, *, d
             return pa.table({c.name: columns[c.name] for c in rows.columns})
 
         def write(i: int, share: Share) -> int:
-            return _write_batches(map(looked_up, _batches(share)), place / file_of_share(i))
+            return _write_batches(map(looked_up, share.batches(_AT_A_TIME)), place / file_of_share(i))
 
         shown = picked(others) + ", " if others else ""
         found = backend.with_columns_as(lookup.pairs, shown + ", ".join(numbers))
         with shares(found) if divided else nullcontext(()) as given:
             counts = at_once(given, write) if given else [write(0, Share(backend.connection, found.sql))]
             return sum(counts), len(counts)
-
-
-def _batches(share: Share) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a share. What DuckDB fails with is raised as its error; Arrow would make another one of it."""
-    try:
-        yield from share.connection.sql(share.sql).to_arrow_reader(_AT_A_TIME)
-    except OSError as error:
-        raise error_through_arrow(error) from None
 
 
 def _write_batches(batches: Iterable[pa.RecordBatch | pa.Table], to: Path) -> int:
