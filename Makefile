@@ -69,7 +69,7 @@ format: $(TOOLS) ## Format the code and mend what can be mended
 	@$(VENV)/bin/ruff check --fix .
 
 bench: $(TOOLS) ## Run the quick benchmarks; see bench/README.md for the others
-	@. ./$(ENVIRONMENT) && for script in bench/bench_*.py '-m bench.peers' '-m bench.aggregates'; do echo "== $$script"; $(PY) $$script --quick || exit 1; done
+	@. ./$(ENVIRONMENT) && for script in bench/bench_*.py '-m bench.peers' '-m bench.aggregates' '-m bench.aggregates.locally'; do echo "== $$script"; $(PY) $$script --quick || exit 1; done
 
 docs: $(DOCS) ## Build the documentation site, in build/site
 	@$(dir $(DOCS))bin/python -m scripts.website

@@ -5,11 +5,14 @@ from __future__ import annotations
 from random import Random
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from tidegate.flow.agreed.close import close_lists
 from tidegate.flow.agreed.compile import compiled, compiled_condition
 from tidegate.flow.agreed.parsing import parse_plain
+from tidegate.flow.schema import Column
+from tidegate.local_engine.backend import LocalBackend
 
 CLOSE = "reduce(zip_with(l.a, r.a, (x, y) -> abs(x - y)), CAST(0 AS DOUBLE), (s, t) -> s + t)"
 LISTS = {"l.a": "ARRAY<DOUBLE>", "r.a": "ARRAY<DOUBLE>", "l.d": "DOUBLE"}
@@ -21,7 +24,7 @@ CANCELLED = [[1e16, 1.0, -1e16], [1e16, 1.4, -1e16]]
 def test_sums_are_compared(text: str) -> None:
     """With the bound on either side, written in any way."""
     assert close_lists(parse_plain(text)) is not None
-    assert "list_max" in compiled_condition(text, LISTS).sql
+    assert compiled_condition(text, LISTS, of_pairs=True).lets
 
 
 @pytest.mark.parametrize(
@@ -40,25 +43,43 @@ def test_sums_are_compared(text: str) -> None:
 )
 def test_near_misses_stay(text: str) -> None:
     """A lower bound or none that is known, other terms, one table, and a sum that begins below 0."""
-    assert "list_max" not in compiled_condition(text, LISTS).sql
+    assert not compiled_condition(text, LISTS, of_pairs=True).lets
 
 
-def pairs(connection: duckdb.DuckDBPyConnection, condition: str) -> list[tuple[int, int]]:
-    return connection.execute(f"SELECT l.i, r.i FROM rows l, rows r WHERE {condition} ORDER BY ALL").fetchall()
+def test_sums_are_computed_once_for_each_row() -> None:
+    """The condition itself only compares columns; not so where there are no columns, as in a filter."""
+    found = compiled_condition(f"{CLOSE} < 0.5", LISTS, of_pairs=True)
+    assert "list_max" not in found.sql
+    assert all(('"l"' in sql) + ('"r"' in sql) < 2 for sql, _ in found.lets)
+    assert not compiled_condition(f"{CLOSE} < 0.5", LISTS).lets
 
 
-def rows_of(lists: list[list[float | None] | None]) -> duckdb.DuckDBPyConnection:
+Lists = list[list[float | None] | None]
+
+
+def joined(lists: Lists, condition: str) -> list[tuple[int, int]]:
+    """Return the pairs that the local engine chooses."""
+    given = pa.table({"i": range(len(lists)), "a": pa.array(lists, pa.list_(pa.float64()))})
+    backend = LocalBackend(duckdb.connect())
+    left, right = (backend.table(given, (Column("i", "BIGINT"), Column("a", "ARRAY<DOUBLE>"))) for _ in range(2))
+    found = backend.pairs({"l": left, "r": right}, [condition], ["JOIN"], None, {"i": "l.i", "j": "r.i"})
+    return sorted((row["i"], row["j"]) for row in found.few())
+
+
+def compared(lists: Lists, condition: str) -> list[tuple[int, int]]:
+    """Return the pairs that the condition as it is written chooses."""
     connection = duckdb.connect()
     connection.execute("CREATE TABLE rows (i INT, a DOUBLE[])")
     connection.executemany("INSERT INTO rows VALUES (?, ?)", list(enumerate(lists)))
-    return connection
+    where = compiled(condition, LISTS).sql
+    return connection.execute(f"SELECT l.i, r.i FROM rows l, rows r WHERE {where} ORDER BY ALL").fetchall()
 
 
 def test_the_same_pairs_are_chosen() -> None:
     """Lists of several lengths, also empty and none, with NULL, NaN, infinities, large and small numbers in them."""
     rng = Random(11)
     special: list[float | None] = [None, float("nan"), float("inf"), float("-inf"), -0.0, 1e308, -1e308, 5e-324]
-    lists: list[list[float | None] | None] = [None, [], *CANCELLED, [1e308, 1e308], [1e308, 1e308]]
+    lists: Lists = [None, [], *CANCELLED, [1e308, 1e308], [1e308, 1e308]]
     for _ in range(12):
         length, scale = rng.choice([1, 2, 3, 40]), rng.choice([1.0, 1e-9, 1e9, 1e15])
         base = [rng.uniform(-scale, scale) for _ in range(length)]
@@ -68,14 +89,13 @@ def test_the_same_pairs_are_chosen() -> None:
             if rng.random() < 0.2:
                 found[rng.randrange(length)] = rng.choice(special)
             lists.append(found)
-    connection = rows_of(lists)
     for bound in ("0", "1e-9", "0.05", "0.5", "30.0"):
         for sign in ("<", "<="):
             text = f"{CLOSE} {sign} {bound}"
-            found = pairs(connection, compiled_condition(text, LISTS).sql)
-            assert found == pairs(connection, compiled(text, LISTS).sql)
-            assert found or (bound, sign) == ("0", "<")
-            assert len(found) < len(lists) ** 2 / 4
+            chosen = joined(lists, text)
+            assert chosen == compared(lists, text)
+            assert chosen or (bound, sign) == ("0", "<")
+            assert len(chosen) < len(lists) ** 2 / 4
 
 
 @pytest.mark.parametrize("part", ["_EPSILON", "_WIDER"])
@@ -84,6 +104,5 @@ def test_sums_that_are_taken_for_exact_are_found(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(f"tidegate.flow.agreed.close.{part}", "0.0::DOUBLE" if part == "_EPSILON" else 0.5)
     # The translation of another text, as those of before are remembered.
     text = f"{CLOSE} < 0.4000{'1' if part == '_EPSILON' else '2'}"
-    connection = rows_of([*CANCELLED, [0.0], [0.3]])
-    found, whole = (pairs(connection, compile_(text, LISTS).sql) for compile_ in (compiled_condition, compiled))
-    assert set(found) < set(whole)
+    lists: Lists = [*CANCELLED, [0.0], [0.3]]
+    assert set(joined(lists, text)) < set(compared(lists, text))

@@ -22,7 +22,7 @@ from tidegate.flow.translate import (
     unsupported_arguments,
 )
 
-__all__ = ["AllTyped", "TranslationScope", "compared", "key"]
+__all__ = ["AllTyped", "TranslationScope", "compared", "key", "levels", "types_of_all"]
 
 #: A function that returns the type of an expression in DuckDB's SQL. It is given the expression and the columns of the
 #: tables that it reads, by alias, with their types.
@@ -56,7 +56,7 @@ class TranslationScope:
 
     def __init__(self, tables: Mapping[str, Mapping[str, str | None]], ask: Asked) -> None:
         self.tables = tables
-        self.types = _types(tables)
+        self.types = types_of_all(tables)
         self._ask = ask
 
     def scalar(self, sql: str) -> tuple[str, str]:
@@ -91,7 +91,7 @@ class TranslationScope:
             own = {let: f"{let}c{i}" for _, let in value.lets}
             lets += [(inlined(text, own), own[let]) for text, let in value.lets]
             found[name] = self._cast(inlined(value.sql, own), type_), type_
-        return AllTyped(found, _levels(lets))
+        return AllTyped(found, levels(lets))
 
     def _cast(self, text: str, type_: str) -> str:
         return text if type_ == "VOID" or self._is_column(text, type_) else f"CAST({text} AS {duckdb_type(type_)})"
@@ -187,10 +187,10 @@ class TranslationScope:
         return any(text == f'"{name}"' and own == type_ for name, own in self.types.items())
 
 
-def _levels(lets: Lets) -> list[dict[str, str]]:
+def levels(lets: Lets) -> list[dict[str, str]]:
     """Return columns in levels, each of which reads only columns of the levels before it.
 
-    >>> _levels([("x", "a"), ("a + 1", "b"), ("y", "c")])
+    >>> levels([("x", "a"), ("a + 1", "b"), ("y", "c")])
     [{'a': 'x', 'c': 'y'}, {'b': 'a + 1'}]
     """
     levels: list[dict[str, str]] = []
@@ -218,7 +218,7 @@ def _filter(conditions: Sequence[str]) -> str:
     return f" FILTER (WHERE {' AND '.join(f'({c})' for c in conditions)})" if conditions else ""
 
 
-def _types(tables: Mapping[str, Mapping[str, str | None]]) -> dict[str, str | None]:
+def types_of_all(tables: Mapping[str, Mapping[str, str | None]]) -> dict[str, str | None]:
     """Return the types of columns by ``column`` and ``alias.column``. A name that several tables have is left out."""
     found: dict[str, str | None] = {}
     times: dict[str, int] = {}

@@ -4,23 +4,28 @@ DuckDB itself computes such an expression before the join if it cannot fail. An 
 the conditions before it, because it must not fail for a pair that they exclude. Here, these expressions are tried
 before the join, for the rows that pass the conditions on that table alone. If all of them gave values for a pair, the
 condition reads the values. Otherwise it is evaluated as it was written.
+
+A condition that lists are close (`close`) compares their sums first. These are columns, too: DuckDB would compute them
+again for each comparison.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
 from tidegate.flow.agreed.compile import Refused, compiled, compiled_condition
-from tidegate.flow.agreed.values import Value, tried
+from tidegate.flow.agreed.values import Value, inlined, tried
 from tidegate.flow.agreed.zones import not_utc
 from tidegate.flow.parser import TokenType
 from tidegate.flow.schema import Column
 from tidegate.flow.sql import Sql
 from tidegate.flow.sqltypes import quoted
 from tidegate.flow.translate import duckdb_name
+from tidegate.local_engine.expressions import levels, types_of_all
 from tidegate.local_engine.relation import LocalRelation
 
 __all__ = ["JoinCondition", "conditions_of", "hoisted"]
@@ -30,16 +35,20 @@ __all__ = ["JoinCondition", "conditions_of", "hoisted"]
 class JoinCondition:
     """A join condition, as it was ``written`` and with hoisted columns.
 
-    ``reading`` are its parts that read the hoisted ``columns``, and ``rest`` are its other parts.
+    ``reading`` are its parts that read the hoisted ``columns``, and ``rest`` are its other parts. If it is
+    ``translated`` already, it reads columns that only DuckDB knows.
     """
 
     written: str
     rest: str = ""
     reading: str = ""
     columns: tuple[str, ...] = ()
+    translated: str = ""
 
     def sql(self, translated: Callable[[str], str]) -> str:
         """Return the condition in DuckDB's SQL; ``translated`` translates a condition from Spark's SQL."""
+        if self.translated:
+            return self.translated
         if not self.columns:
             return translated(self.written)
         known = " AND ".join(f"{column} IS NOT NULL" for column in self.columns)
@@ -49,7 +58,10 @@ class JoinCondition:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A hoisted value: its table and column, and its expression in DuckDB's SQL."""
+    """A hoisted value: its table and column, and its expression in DuckDB's SQL.
+
+    The column has no type if only DuckDB knows it.
+    """
 
     table: str
     column: Column
@@ -81,15 +93,20 @@ def hoisted(
         on, more = _on(condition or "true", shapes, len(values), not_utc())
         read.append(on)
         values += more
-    found = dict(tables)
-    for name, rows in tables.items():
-        if own := [value for value in values if value.table == name]:
-            picked = ", ".join(f"{value.sql} AS {duckdb_name(value.column.name)}" for value in own)
-            body = f"SELECT *, {picked} FROM {rows.name} AS {duckdb_name(name)}"
-            columns = (*rows.columns, *(value.column for value in own))
-            own_name = rows.backend.fresh_name()
-            found[name] = LocalRelation(rows.backend, own_name, body, columns, (rows,), base=rows.base)
-    return found, read
+    return {name: _with_values(name, rows, values) for name, rows in tables.items()}, read
+
+
+def _with_values(name: str, rows: LocalRelation, values: Sequence[_Value]) -> LocalRelation:
+    """Return a table with the hoisted values that read it, level by level."""
+    own = [value for value in values if value.table == name]
+    by_name = {value.column.name: value for value in own}
+    for level in levels([(value.sql, value.column.name) for value in own]):
+        picked = ", ".join(f"{sql} AS {duckdb_name(column)}" for column, sql in level.items())
+        body = f"SELECT *, {picked} FROM {rows.name} AS {duckdb_name(name)}"
+        typed = (found for column in level if (found := by_name[column].column).type is not None)
+        columns = (*rows.columns, *typed)
+        rows = LocalRelation(rows.backend, rows.backend.fresh_name(), body, columns, (rows,), base=rows.base)
+    return rows
 
 
 @lru_cache(maxsize=1024)
@@ -105,7 +122,7 @@ def _on(condition: str, tables: _Shapes, first: int, _not_utc: bool) -> tuple[Jo
     """
     # A parameter of a lambda may have the name of a table.
     if any(token.kind == TokenType.ARROW for token in Sql.of(condition).tokens):
-        return JoinCondition(condition), ()
+        return _on_close(condition, tables, first)
     values: dict[str, _Value] = {}
     rest: list[str] = []
     reading: list[str] = []
@@ -123,6 +140,23 @@ def _on(condition: str, tables: _Shapes, first: int, _not_utc: bool) -> tuple[Jo
         return JoinCondition(condition), ()
     own = tuple(values.values())
     return JoinCondition(condition, " AND ".join(rest), together, tuple(value.in_duckdb for value in own)), own
+
+
+def _on_close(condition: str, tables: _Shapes, first: int) -> tuple[JoinCondition, tuple[_Value, ...]]:
+    """Return a condition that compares the sums of lists first, and the sums; or the condition alone."""
+    types = types_of_all({name: {c.name: c.type for c in own} for name, own in tables})
+    found = _compiled(condition, types, condition=True, of_pairs=True)
+    if found is None or not found.lets:
+        return JoinCondition(condition), ()
+    # Conditions of several joins may have the same names.
+    names = {name: f"__once{first + i}" for i, (_, name) in enumerate(found.lets)}
+    values: dict[str, _Value] = {}
+    for sql, name in found.lets:
+        text = inlined(sql, names)
+        read = {value.table for own, value in values.items() if re.search(rf"\b{own}\b", text)}
+        (table,) = read or {table for table, _ in tables if f"{duckdb_name(table)}." in text}
+        values[names[name]] = _Value(table, Column(names[name], None), text)
+    return JoinCondition(condition, translated=inlined(found.sql, names)), tuple(values.values())
 
 
 def _parts(condition: str) -> Iterator[str]:
@@ -179,9 +213,15 @@ def _own_conditions(parts: Sequence[str], types: Mapping[str, str | None]) -> st
     return " AND ".join(value.sql for value in found if value is not None and not value.fails)
 
 
-def _compiled(text: str, types: Mapping[str, str | None], *, condition: bool = False) -> Value | None:
+def _compiled(
+    text: str, types: Mapping[str, str | None], *, condition: bool = False, of_pairs: bool = False
+) -> Value | None:
     """Return the translation of an expression over some columns; None if it reads others."""
     try:
-        return (compiled_condition if condition else compiled)(text, types, engine=True)
+        return (
+            compiled_condition(text, types, engine=True, of_pairs=of_pairs)
+            if condition
+            else compiled(text, types, engine=True)
+        )
     except Refused:
         return None

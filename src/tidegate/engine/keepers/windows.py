@@ -43,7 +43,9 @@ class RowsInWindows(WaitingRows[Windowed]):
 
     def answer(self, held: HeldState, moved: FrontierMove) -> Answer:
         """Return the answers for the windows that became complete."""
-        rows = [self._in_open_windows(port, self.read(held, port), moved.old) for port in range(self.ports)]
+        waiting = [self._in_open_windows(port, self.read(held, port), moved.old) for port in range(self.ports)]
+        # Rows that are in no complete window would be placed, and joined, for nothing.
+        rows = [self._in_complete_windows(port, rows, moved.new) for port, rows in enumerate(waiting)]
         if isinstance(self.operator, plan.WindowApply):
             return held.answers(applied_to_complete(self.operator, rows[0], moved))
         done = newly_complete(self.operator.schema, moved.old, moved.new)
@@ -66,6 +68,15 @@ class RowsInWindows(WaitingRows[Windowed]):
             return rows.where(f"NOT ({complete_at(schema, at, frame.over, longest)})")
         last = f"{n} - pmod({n} - {frame.offset}L, {frame.every}L) + {frame.size - 1}L"
         return rows.where(f"NOT ({complete_at(schema, at, frame.over, last)})")
+
+    def _in_complete_windows(self, port: int, rows: Relation, at: Frontier) -> Relation:
+        """Return the rows that are in a complete window: the first window that contains them is complete."""
+        frame, schema = self.frame, self.inputs[port]
+        if self._calendar is not None:
+            return rows
+        n = units_of(schema, frame.over)
+        first = f"{n} + pmod({frame.offset + frame.size - 1}L - {n}, {frame.every}L)"
+        return rows.where(complete_at(schema, at, frame.over, first))
 
     def outlived(self, port: int, last: Units, at: Frontier) -> bool:
         """Whether the last window that contains a time is complete."""

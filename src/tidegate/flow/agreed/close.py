@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidegate.flow.agreed.early import FIRST, bare, sum_of_terms, upper_bound
-from tidegate.flow.agreed.values import Value
+from tidegate.flow.agreed.values import Lets, Value
 from tidegate.flow.parser import Tree, exp
 
 __all__ = ["Close", "close_lists", "close_sums"]
@@ -67,35 +67,73 @@ def _is_difference(function: Tree) -> bool:
 class Close:
     """Conditions that are true wherever the differences of two lists add up to less than a bound.
 
-    ``sums`` compare numbers that can be computed from one row alone. ``differences`` adds up all differences.
+    ``columns`` are expressions that each read one of the lists, with their names, and ``sums`` compare some of them.
+    ``differences`` adds up all differences.
     """
 
+    columns: Lets
     sums: tuple[Value, ...]
     differences: Value
 
 
-def close_sums(a: Value, b: Value, start: Value, bound: Value) -> Close | None:
+def close_sums(a: Value, b: Value, start: Value, bound: Value, *, name: str) -> Close | None:
     """Return conditions that are true if the differences of lists ``a`` and ``b``, added to 0, are within a bound.
 
-    Return None unless the lists are of doubles and the bound is a literal.
+    The names of columns begin with ``name``. Return None unless the lists are of doubles and the bound is a literal.
     """
     limit = _number(bound)
     doubles = a.type == b.type == "ARRAY<DOUBLE>" and start.type == "DOUBLE"
     if limit is None or not doubles or start.literal != 0:
         return None
     wider = f"CAST('{limit * _WIDER!r}' AS DOUBLE)"
+    sides = f"{name}l", f"{name}r"
+    columns = [column for side, value in zip(sides, (a, b), strict=True) for column in _columns(side, value.sql)]
     # Sums of all elements, and of the first ones: if the former are close, the latter may still differ.
-    sides = [(a.sql, b.sql), tuple(f"list_slice({side.sql}, 1, {FIRST})" for side in (a, b))]
     sums = [
-        Value(f"({_end(one, '-')} - {wider} <= {_end(other, '+')})", "BOOLEAN")
-        for left, right in sides
-        for one, other in ((left, right), (right, left))
+        Value(f"({one}{part}_least - {wider} <= {other}{part}_most)", "BOOLEAN")
+        for part in _PARTS
+        for one, other in (sides, sides[::-1])
     ]
-    # An element that is NULL counts as infinitely far, so no second look at the lists is needed.
-    each = f"coalesce(abs(struct_extract(__λd, 1) - struct_extract(__λd, 2)), {_INFINITE})"
-    total = f"coalesce(list_sum(list_transform(list_zip({a.sql}, {b.sql}), lambda __λd: {each})), 0.0::DOUBLE)"
     known = f"{a.sql} IS NOT NULL AND {b.sql} IS NOT NULL"
-    return Close(tuple(sums), Value(f"(CASE WHEN {known} THEN {total} <= {wider} END)", "BOOLEAN"))
+    head, tail = (_differences(*(f"{side}{part}" for side in sides)) for part in _HEAD_AND_TAIL)
+    # If the differences in the heads are too large already, those in the tails are not computed.
+    both = f"CASE WHEN __λh <= {wider} THEN __λh + {tail} <= {wider} ELSE false END"
+    within = f"list_extract(list_transform([{head}], lambda __λh: {both}), 1)"
+    return Close(columns, tuple(sums), Value(f"(CASE WHEN {known} THEN {within} END)", "BOOLEAN"))
+
+
+def _differences(one: str, other: str) -> str:
+    """Return how much two lists differ. An element that is NULL, or that only one of them has, is infinitely far."""
+    each = f"coalesce(abs(struct_extract(__λd, 1) - struct_extract(__λd, 2)), {_INFINITE})"
+    return f"coalesce(list_sum(list_transform(list_zip({one}, {other}), lambda __λd: {each})), 0.0::DOUBLE)"
+
+
+#: The two parts of a list whose differences are computed in turn. The first is a little longer than the second: for
+#: most pairs that are not close it should be enough.
+_HEAD_AND_TAIL = {
+    "_head": "list_slice({0}, 1, len({0}) * 3 // 5)",
+    "_tail": "list_slice({0}, len({0}) * 3 // 5 + 1, len({0}))",
+}
+#: What sums are of: all elements of a list, and the first ones.
+_PARTS = {"_all": "{0}", "_first": f"list_slice({{0}}, 1, {FIRST})"}
+
+
+def _columns(side: str, elements: str) -> Lets:
+    """Return the two parts of a list, and the least and the greatest value that its exact sums may have.
+
+    If a sum is not finite, that is minus and plus infinity.
+    """
+    greatest = f"greatest(abs(list_max({elements})), abs(list_min({elements})))"
+    columns = [(of.format(elements), f"{side}{part}") for part, of in _HEAD_AND_TAIL.items()]
+    columns += [(f"{_EPSILON} * len({elements}) * (len({elements}) + 4) * {greatest}", f"{side}_off")]
+    for part, of in _PARTS.items():
+        columns.append((f"coalesce(list_sum({of.format(elements)}), 0.0::DOUBLE)", f"{side}{part}"))
+    for part in _PARTS:
+        for end, sign in (("_least", "-"), ("_most", "+")):
+            sure = f"{side}{part} {sign} coalesce({side}_off, 0.0::DOUBLE)"
+            infinite = f"CAST('{sign}infinity' AS DOUBLE)"
+            columns.append((f"CASE WHEN isfinite({side}{part}) THEN {sure} ELSE {infinite} END", f"{side}{part}{end}"))
+    return columns
 
 
 def _number(bound: Value) -> float | None:
@@ -107,14 +145,3 @@ def _number(bound: Value) -> float | None:
     except ValueError:
         return None
     return number if number == 0 or _LEAST < number < 1 / _LEAST else None
-
-
-def _end(elements: str, sign: str) -> str:
-    """Return the least (``-``) or the greatest (``+``) value that the exact sum of a list may have.
-
-    If the sum is not finite, that is minus or plus infinity.
-    """
-    total = f"coalesce(list_sum({elements}), 0.0::DOUBLE)"
-    most = f"greatest(abs(list_max({elements})), abs(list_min({elements})))"
-    off = f"coalesce({_EPSILON} * len({elements}) * (len({elements}) + 4) * {most}, 0.0::DOUBLE)"
-    return f"CASE WHEN isfinite({total}) THEN {total} {sign} {off} ELSE CAST('{sign}infinity' AS DOUBLE) END"

@@ -30,12 +30,13 @@ __all__ = ["PREFIX", "Compiler", "Refused", "Types", "compiled", "compiled_condi
 @lru_cache(maxsize=4096)
 def _compiled(sql: str, types: tuple[tuple[str, str | None], ...], engine: bool, how: str, _not_utc: bool) -> Value:
     compiler = Compiler(PREFIX + sql, len(PREFIX), dict(types), engine=engine, in_columns=how == _IN_COLUMNS)
-    found = compiler.of_rows(parse_plain(sql)) if how == _OF_ROWS else compiler.value(parse_plain(sql))
+    tree, of_pairs = parse_plain(sql), how == _OF_PAIRS
+    found = compiler.of_rows(tree, of_pairs=of_pairs) if of_pairs or how == _OF_ROWS else compiler.value(tree)
     return replace(found, lets=tuple(compiler.columns))
 
 
 #: How a text is translated.
-_SCALAR, _IN_COLUMNS, _OF_ROWS = "scalar", "in columns", "of rows"
+_SCALAR, _IN_COLUMNS, _OF_ROWS, _OF_PAIRS = "scalar", "in columns", "of rows", "of pairs"
 
 
 def compiled(sql: str, types: Types, *, engine: bool = False, in_columns: bool = False) -> Value:
@@ -48,9 +49,13 @@ def compiled(sql: str, types: Types, *, engine: bool = False, in_columns: bool =
     return _once(sql, types, engine=engine, how=_IN_COLUMNS if in_columns else _SCALAR)
 
 
-def compiled_condition(sql: str, types: Types, *, engine: bool = False) -> Value:
-    """Return a condition that filters or joins rows in DuckDB's SQL, or raise `Refused`."""
-    return _once(sql, types, engine=engine, how=_OF_ROWS)
+def compiled_condition(sql: str, types: Types, *, engine: bool = False, of_pairs: bool = False) -> Value:
+    """Return a condition that filters or joins rows in DuckDB's SQL, or raise `Refused`.
+
+    With ``of_pairs``, it joins two tables, and may read other expressions as columns, its ``lets``. Each of them reads
+    the columns of one table only, so it is computed once for each row and not for each pair.
+    """
+    return _once(sql, types, engine=engine, how=_OF_PAIRS if of_pairs else _OF_ROWS)
 
 
 #: ``__moving(x, n)`` is ``n``, a number that is another one in each step.

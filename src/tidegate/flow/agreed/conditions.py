@@ -58,16 +58,16 @@ class Conditions(Operators):
         others = self._one_by_one(parts[half:], word)
         return let_all(lets, f"CASE WHEN {no}{first} THEN {end} ELSE {first} {word} ({others}) END")
 
-    def of_rows(self, node: Tree) -> Value:
+    def of_rows(self, node: Tree, *, of_pairs: bool = False) -> Value:
         """Return a condition that filters or joins rows.
 
         As in Spark, the parts that cannot fail come first, and rows are looked up by them. Two kinds of parts get a
-        cheap check before them: a sum with an upper bound, on its first terms; and the distance of two lists, on their
-        sums.
+        cheap check before them: a sum with an upper bound, on its first terms; and, in a condition ``of_pairs``, the
+        distance of two lists, on their sums, which are columns.
         """
         chain = _chain(node, exp.And)
         parts = sorted((self.condition(part) for part in chain), key=lambda part: part.fails)
-        sums, early = self._early(chain)
+        sums, early = self._early(chain, of_pairs=of_pairs)
         if early:
             return self._in_turn(sums, early, parts)
         safe = [part for part in parts if not part.fails]
@@ -77,7 +77,7 @@ class Conditions(Operators):
         guarded = self._connected([both, *parts[len(safe) :]], "AND")
         return Value(f"({_joined([*safe, guarded], 'AND')})", "BOOLEAN", fails=True)
 
-    def _early(self, chain: Sequence[Tree]) -> tuple[list[Value], list[Value]]:
+    def _early(self, chain: Sequence[Tree], *, of_pairs: bool) -> tuple[list[Value], list[Value]]:
         """Return cheap checks: comparisons of sums; and conditions, each with a cheap check before it."""
         sums: list[Value] = []
         found: list[Value] = []
@@ -85,9 +85,11 @@ class Conditions(Operators):
             first = of_first_terms(part)
             if first is None or (whole := self.condition(part)).fails:
                 continue
-            lists = close_lists(part)
-            close = close_sums(*map(self.value, lists)) if lists else None
-            sums += close.sums if close else ()
+            lists = close_lists(part) if of_pairs else None
+            close = close_sums(*map(self.value, lists), name=f"__λ{next(self._numbers)}") if lists else None
+            if close is not None:
+                self.columns += close.columns
+                sums += close.sums
             found = [close.differences if close else self.condition(first), *found, whole]
         return sums, found
 

@@ -38,6 +38,8 @@ FILE = file_of_share(0)
 #: their strings may have.
 _AT_A_TIME = 1_000_000
 _DICTIONARY = 32 << 20
+#: From so many bytes on, a sample of that size says whether rows are compressed: to this share of it, or less.
+_WORTH_A_SAMPLE, _SMALLER = 256 << 10, 0.9
 _TEXTS = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
@@ -54,11 +56,12 @@ def copy_rows(backend: LocalBackend, rows: LocalRelation, to: Path) -> int:
 
 def write_few(rows: pa.Table, to: Path) -> None:
     """Write a few rows by Arrow: DuckDB would sync each file, and a step should sync all files together."""
-    pq.write_table(rows, to, store_schema=False, **_options(rows.schema))
+    pq.write_table(rows, to, store_schema=False, **_options(rows))
 
 
-def _options(schema: pa.Schema) -> dict[str, Any]:
-    """Return the options with which Arrow writes columns."""
+def _options(rows: pa.Table) -> dict[str, Any]:
+    """Return the options with which Arrow writes rows that begin with these."""
+    schema = rows.schema
     # Readers that use Arrow's statistics of a column would miss NaN.
     numbers = any(re.search("float|double", str(type_)) for type_ in schema.types)
     # Numbers are seldom repeated. Building a dictionary of them takes longer than writing them.
@@ -70,7 +73,22 @@ def _options(schema: pa.Schema) -> dict[str, Any]:
         "write_statistics": seen if looked_up else not numbers,
         "use_dictionary": texts + looked_up,
         "dictionary_pagesize_limit": _DICTIONARY,
+        "compression": "none" if numbers and not looked_up and not _shrinks(rows) else "snappy",
     }
+
+
+def _shrinks(rows: pa.Table) -> bool:
+    """Whether rows get smaller if they are compressed, by a sample of them; a few count as such.
+
+    To compress measured numbers, whose last digits are noise, takes longer than to compute and write them, in vain.
+    """
+    if rows.nbytes < _WORTH_A_SAMPLE:
+        return True
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows.slice(0, max(1, rows.num_rows * _WORTH_A_SAMPLE // rows.nbytes)))
+    sample = sink.getvalue()
+    return bool(pa.compress(sample, "snappy").size < _SMALLER * sample.size)
 
 
 def write_divided(backend: LocalBackend, rows: LocalRelation, place: Path) -> tuple[int, int] | None:
@@ -127,7 +145,7 @@ def _write_batches(batches: Iterable[pa.RecordBatch | pa.Table], to: Path) -> in
             if not batch.num_rows:
                 continue
             table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-            writer = writer or pq.ParquetWriter(to, table.schema, store_schema=False, **_options(table.schema))
+            writer = writer or pq.ParquetWriter(to, table.schema, store_schema=False, **_options(table))
             writer.write_table(table, row_group_size=_AT_A_TIME)
             count += table.num_rows
     finally:

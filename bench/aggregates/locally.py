@@ -1,6 +1,6 @@
 """What the 24 queries of the paper on Aggregates cost on the local engine: processor time for each row or comparison.
 
-    python bench/bench_local_queries.py --only LLM,llj
+    python -m bench.aggregates.locally --only LLM,llj
 
 Rows are in files, one for every 50 ms at a rate, and a step takes those of half a second, as on streams that come as
 fast as they are answered. What counts is the time of the processor, of all threads: other programs disturb it less than

@@ -1,0 +1,43 @@
+"""Files that Arrow writes are compressed, unless that would not make them smaller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidegate.local_engine.streaming import written
+
+
+def noise(rows: int) -> pa.Array:
+    rng = Random(7)
+    return pa.array([[rng.random() for _ in range(500)] for _ in range(rows)])
+
+
+def codecs(rows: pa.Table, place: Path) -> set[str]:
+    """Return how the columns of rows are compressed in a file, which has the rows as they were."""
+    path = place / "rows.parquet"
+    written.write_few(rows, path)
+    assert pq.read_table(path).equals(rows)
+    group = pq.read_metadata(path).row_group(0)
+    return {group.column(i).compression for i in range(group.num_columns)}
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        (pa.table({"v": noise(100)}), {"UNCOMPRESSED"}),
+        (pa.table({"v": noise(10)}), {"SNAPPY"}),
+        (pa.table({"v": pa.array([[1.5] * 1_000] * 100)}), {"SNAPPY"}),
+        (pa.table({"v": pa.array(["a text that is written often"] * 100_000)}), {"SNAPPY"}),
+        (pa.table({"t": pa.array(["some text"] * 1_000), "v": noise(1_000)}), {"UNCOMPRESSED"}),
+        (pa.table({"t": pa.array(["some text " * 900] * 100), "v": noise(100)}), {"SNAPPY"}),
+    ],
+    ids=["noise", "little", "equal numbers", "texts", "mostly noise", "mostly texts"],
+)
+def test_only_what_shrinks_is_compressed(rows: pa.Table, found: set[str], tmp_path: Path) -> None:
+    """Numbers whose digits are noise are not; few rows, and all others, are."""
+    assert codecs(rows, tmp_path) == found
