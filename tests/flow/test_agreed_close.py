@@ -15,7 +15,15 @@ from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
 
 CLOSE = "reduce(zip_with(l.a, r.a, (x, y) -> abs(x - y)), CAST(0 AS DOUBLE), (s, t) -> s + t)"
-LISTS = {"l.a": "ARRAY<DOUBLE>", "r.a": "ARRAY<DOUBLE>", "l.d": "DOUBLE"}
+LISTS = {
+    "l.i": "INT",
+    "r.i": "INT",
+    "l.a": "ARRAY<DOUBLE>",
+    "r.a": "ARRAY<DOUBLE>",
+    "l.d": "DOUBLE",
+    "l.x": "DOUBLE",
+    "r.y": "DOUBLE",
+}
 #: The sums of these are off by more than the lists differ.
 CANCELLED = [[1e16, 1.0, -1e16], [1e16, 1.4, -1e16]]
 
@@ -36,6 +44,8 @@ def test_sums_are_compared(text: str) -> None:
         CLOSE.replace("abs(x - y)", "abs(x + y)") + " < 0.5",
         CLOSE.replace("abs(x - y)", "abs(x - x)") + " < 0.5",
         CLOSE.replace("abs(x - y)", "abs(x - 1)") + " < 0.5",
+        CLOSE.replace("abs(x - y)", "abs(l.x - r.y)") + " < 0.5",
+        CLOSE.replace("s + t", "l.d + t") + " < 0.5",
         CLOSE.replace("abs(x - y)", "(x - y) * (x - y)") + " < 0.5",
         CLOSE.replace("r.a", "l.a") + " < 0.5",
         CLOSE.replace("CAST(0 AS DOUBLE)", "CAST(-1 AS DOUBLE)") + " < 0.5",
@@ -57,22 +67,27 @@ def test_sums_are_computed_once_for_each_row() -> None:
 Lists = list[list[float | None] | None]
 
 
-def joined(lists: Lists, condition: str) -> list[tuple[int, int]]:
+Pairs = list[tuple[int | None, int | None]]
+
+
+def joined(lists: Lists, condition: str | None, how: str = "JOIN", where: str | None = None) -> Pairs:
     """Return the pairs that the local engine chooses."""
     given = pa.table({"i": range(len(lists)), "a": pa.array(lists, pa.list_(pa.float64()))})
     backend = LocalBackend(duckdb.connect())
     left, right = (backend.table(given, (Column("i", "BIGINT"), Column("a", "ARRAY<DOUBLE>"))) for _ in range(2))
-    found = backend.pairs({"l": left, "r": right}, [condition], ["JOIN"], None, {"i": "l.i", "j": "r.i"})
-    return sorted((row["i"], row["j"]) for row in found.few())
+    columns = {"i": "l.i", "j": "l.i" if how in ("SEMI JOIN", "ANTI JOIN") else "r.i"}
+    found = backend.pairs({"l": left, "r": right}, [condition], [how], where, columns)
+    return sorted(((row["i"], row["j"]) for row in found.few()), key=repr)
 
 
-def compared(lists: Lists, condition: str) -> list[tuple[int, int]]:
+def compared(lists: Lists, condition: str, how: str = "JOIN") -> Pairs:
     """Return the pairs that the condition as it is written chooses."""
     connection = duckdb.connect()
     connection.execute("CREATE TABLE rows (i INT, a DOUBLE[])")
     connection.executemany("INSERT INTO rows VALUES (?, ?)", list(enumerate(lists)))
-    where = compiled(condition, LISTS).sql
-    return connection.execute(f"SELECT l.i, r.i FROM rows l, rows r WHERE {where} ORDER BY ALL").fetchall()
+    other = "l.i" if how in ("SEMI JOIN", "ANTI JOIN") else "r.i"
+    text = f"SELECT l.i, {other} FROM rows l {how} rows r ON {compiled(condition, LISTS).sql}"
+    return sorted(connection.execute(text).fetchall(), key=repr)
 
 
 def test_the_same_pairs_are_chosen() -> None:
@@ -96,6 +111,28 @@ def test_the_same_pairs_are_chosen() -> None:
             assert chosen == compared(lists, text)
             assert chosen or (bound, sign) == ("0", "<")
             assert len(chosen) < len(lists) ** 2 / 4
+
+
+#: Close, far, of other lengths; with NULL, NaN, infinity, and no list at all.
+SOME: Lists = [[1.0, 2.0], [1.1, 2.1], [3.0, 0.0], [1.0], [], None, [1.0, None], [1.0, float("nan")], [float("inf")]]
+
+
+@pytest.mark.parametrize("how", ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN"])
+def test_every_kind_of_join_chooses_the_same(how: str) -> None:
+    """Rows that have no match are left as they are; also with two such conditions, of which the second is wider."""
+    assert joined(SOME, f"{CLOSE} < 0.5", how) == compared(SOME, f"{CLOSE} < 0.5", how)
+    both = f"{CLOSE} < 0.5 AND l.i <> r.i AND {CLOSE} <= 7"
+    assert joined(SOME, both, how) == compared(SOME, both, how)
+
+
+def test_a_filter_of_pairs_is_as_fast() -> None:
+    """A condition after the join also reads columns of sums."""
+    assert joined(SOME, None, where=f"{CLOSE} < 0.5") == compared(SOME, f"{CLOSE} < 0.5")
+
+
+def test_a_table_in_other_letters_is_compared_all_the_same() -> None:
+    """Nothing is hoisted if it is not clear of which table it is; the pairs are the same."""
+    assert joined(SOME, f"{CLOSE} < 0.5".replace("l.a", "L.a")) == compared(SOME, f"{CLOSE} < 0.5")
 
 
 @pytest.mark.parametrize("part", ["_EPSILON", "_WIDER"])

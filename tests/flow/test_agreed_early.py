@@ -98,3 +98,10 @@ def test_a_bound_that_is_too_low_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     row = f"(SELECT {a} AS a, {b} AS b)"
     counts = [duckdb.sql(f"SELECT count(*) FROM {row} WHERE {sql}").fetchall() for sql in (early, whole)]
     assert counts == [[(0,)], [(1,)]]
+
+
+def test_fields_are_no_parameters() -> None:
+    """A field of a struct that is spelled like a parameter is another value: nothing is added up instead."""
+    types = {"a": "ARRAY<DOUBLE>", "p": "STRUCT<s: DOUBLE, t: DOUBLE>"}
+    assert "list_sum" in compiled("reduce(a, CAST(0 AS DOUBLE), (s, t) -> S + t)", types).sql
+    assert "list_sum" not in compiled("reduce(a, CAST(0 AS DOUBLE), (s, t) -> p.s + p.t)", types).sql

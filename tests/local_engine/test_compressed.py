@@ -34,9 +34,20 @@ def codecs(rows: pa.Table, place: Path) -> set[str]:
         (pa.table({"v": pa.array([[1.5] * 1_000] * 100)}), {"SNAPPY"}),
         (pa.table({"v": pa.array(["a text that is written often"] * 100_000)}), {"SNAPPY"}),
         (pa.table({"t": pa.array(["some text"] * 1_000), "v": noise(1_000)}), {"UNCOMPRESSED"}),
-        (pa.table({"t": pa.array(["some text " * 900] * 100), "v": noise(100)}), {"SNAPPY"}),
+        (pa.table({"t": pa.array(["some text " * 900] * 100), "v": noise(100)}), {"UNCOMPRESSED"}),
+        (pa.table({"v": pa.concat_arrays([pa.array([[0.0] * 500] * 1_000), noise(100)])}), {"SNAPPY"}),
+        (pa.table({"v": pa.concat_arrays([noise(100), pa.array([[0.0] * 500] * 1_000)])}), {"SNAPPY"}),
     ],
-    ids=["noise", "little", "equal numbers", "texts", "mostly noise", "mostly texts"],
+    ids=[
+        "noise",
+        "little",
+        "equal numbers",
+        "texts",
+        "beside few texts",
+        "beside long texts",
+        "noise at the end",
+        "noise first",
+    ],
 )
 def test_only_what_shrinks_is_compressed(rows: pa.Table, found: set[str], tmp_path: Path) -> None:
     """Numbers whose digits are noise are not; few rows, and all others, are."""

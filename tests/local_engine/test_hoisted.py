@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import duckdb
@@ -95,3 +96,45 @@ def test_what_is_read_twice_is_computed_once() -> None:
     on, values = _on("(lower(left.s) <> right.o AND (left.k < 5)) AND lower(left.s) <> 'a'", SIDES, 3, False)
     assert (on.rest, on.columns) == ("left.k < 5", ('"left"."__once3"',))
     assert [value.sql.startswith('CASE WHEN ((CAST("left"."k" < ') for value in values] == [True]
+
+
+#: Three inequalities and another condition, without an equation: DuckDB's own semi and anti joins would be wrong.
+NO_EQUATION = "left.p <= right.q AND right.p <= left.q AND left.u <= right.v AND (left.v = right.u OR left.p = right.v)"
+RANGES = [(i, *(float(Random(4 * i + j).randrange(40)) for j in range(4))) for i in range(60)]
+
+
+def ranges(how: str, where: str) -> tg.Flow:
+    flow = tg.Flow("ranges")
+    rows = flow.source("rows", "ts INT, p DOUBLE, q DOUBLE, u DOUBLE, v DOUBLE", time="ts")
+    flow.sink(
+        "out",
+        rows.join(flow.table("others", "id INT, p DOUBLE, q DOUBLE, u DOUBLE, v DOUBLE"), on=(), how=how, where=where),
+    )
+    return flow
+
+
+@pytest.mark.parametrize("how", ["semi", "anti"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        NO_EQUATION,
+        NO_EQUATION.rpartition(" AND ")[0],
+        NO_EQUATION.replace("left.p <= right.q", "left.q = right.q").replace("left.v = right.u", "left.v > right.u"),
+    ],
+    ids=["other", "comparisons", "equation"],
+)
+def test_rows_are_chosen_by_inequalities(how: str, where: str) -> None:
+    """With and without another condition, and with an equation."""
+    given = {"rows": RANGES, "others": RANGES[3:23]}
+    found = by_local(ranges(how, where), given)
+    assert sorted(found) == sorted(by_reference(ranges(how, where), given))
+    assert 0 < len(found) < len(RANGES)
+
+
+@pytest.mark.parametrize("how", ["semi", "anti"])
+def test_the_fault_of_duckdb_is_still_there(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison can fail: with the condition as it is. If it no longer does, `_as_one` can go."""
+    monkeypatch.setattr("tidegate.local_engine.backend._as_one", lambda kind, on, sql: sql)
+    given = {"rows": RANGES, "others": RANGES[3:23]}
+    found = by_local(ranges(how, NO_EQUATION), given)
+    assert sorted(found) != sorted(by_reference(ranges(how, NO_EQUATION), given))

@@ -22,7 +22,7 @@ from tidegate.flow.plan import PlanOperator
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type, translated_query
 from tidegate.local_engine.expressions import TranslationScope
-from tidegate.local_engine.hoisted import hoisted
+from tidegate.local_engine.hoisted import JoinCondition, hoisted
 from tidegate.local_engine.lookups import lookup_pairs
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
 from tidegate.local_engine.session import utc_cursor
@@ -159,16 +159,16 @@ class LocalBackend:
 
         ``conditions`` and ``how`` have the condition and the kind of each join, in the order of the tables.
         """
-        tables, found = hoisted(tables, conditions)
+        tables, (*found, filter_) = hoisted(tables, [*conditions, where])
         scope = TranslationScope({alias: _types_of(rows) for alias, rows in tables.items()}, self._type_of)
         picked = {name: scope.typed(sql, types.get(name)) for name, sql in columns.items()}
         first, *others = (f"{rows.name} AS {duckdb_name(alias)}" for alias, rows in tables.items())
         parts = [first]
         for table, on, kind in zip(others, found, how, strict=True):
-            parts.append(f"{kind} {table} ON {on.sql(scope.condition)}")
+            parts.append(f"{kind} {table} ON {_as_one(kind, on, on.sql(scope.condition))}")
         texts = ", ".join(f"{sql} AS {duckdb_name(name)}" for name, (sql, _) in picked.items())
         body = f"SELECT {texts} FROM {' '.join(parts)}"
-        body += f" WHERE {scope.condition(where)}" if where else ""
+        body += f" WHERE {filter_.sql(scope.condition)}" if where else ""
         lookup = None
         if where is None and list(how) == ["JOIN"]:
             lookup = lookup_pairs(tables, found[0], found[0].sql(scope.condition), columns, picked)
@@ -386,10 +386,21 @@ class LocalBackend:
         return self.pairs(given, joins, ["JOIN"] * len(joins), where, texts, types)
 
 
+def _as_one(kind: str, on: JoinCondition, sql: str) -> str:
+    """Return the SQL of a join condition, as one expression where DuckDB would otherwise choose wrong rows.
+
+    DuckDB 2.0 does so in semi and anti joins that it can only do by inequalities, if there are three or more of them
+    and another condition.
+    """
+    if kind not in ("SEMI JOIN", "ANTI JOIN") or on.has_equation or not on.has_many_parts:
+        return sql
+    return f"CASE WHEN {sql} THEN true ELSE false END"
+
+
 def _divisible(tables: Sequence[LocalRelation], how: Sequence[str]) -> str | None:
     """Return the base of a join: that of its first table, or that table; None if a row may come of several of its rows.
 
-    A table that is joined with itself is no base.
+    A table that is joined with itself is no base, but with hoisted columns it may be.
     """
     first, *others = tables
     if not all(kind in _BY_FIRST for kind in how):

@@ -18,9 +18,11 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from tidegate.flow.agreed.compile import Refused, compiled, compiled_condition
+from tidegate.flow.agreed.early import bare
+from tidegate.flow.agreed.parsing import parse_plain
 from tidegate.flow.agreed.values import Value, inlined, tried
 from tidegate.flow.agreed.zones import not_utc
-from tidegate.flow.parser import TokenType
+from tidegate.flow.parser import TokenType, Tree, exp
 from tidegate.flow.schema import Column
 from tidegate.flow.sql import Sql
 from tidegate.flow.sqltypes import quoted
@@ -54,6 +56,29 @@ class JoinCondition:
         known = " AND ".join(f"{column} IS NOT NULL" for column in self.columns)
         chosen = f"CASE WHEN {known} THEN {translated(self.reading)} ELSE {translated(self.written)} END"
         return f"({translated(self.rest)} AND {chosen})" if self.rest else chosen
+
+    @property
+    def has_equation(self) -> bool:
+        """Whether a part of it equates an expression over one table with an expression over another."""
+        equations = [part for part in self._trees() if isinstance(part, exp.EQ | exp.NullSafeEQ)]
+        return any(
+            len(_tables(part.this)) == len(_tables(part.expression)) == 1 < len(_tables(part)) for part in equations
+        )
+
+    @property
+    def has_many_parts(self) -> bool:
+        """Whether it may consist of more than two inequalities and something else."""
+        parts = self._trees()
+        compares = all(isinstance(part, exp.LT | exp.LTE | exp.GT | exp.GTE) for part in parts)
+        return bool(self.translated) or len(parts) > (3 if compares else 2)
+
+    def _trees(self) -> list[Tree]:
+        return [bare(parse_plain(part)) for part in _parts(self.written)]
+
+
+def _tables(tree: Tree) -> set[str]:
+    """Return the tables whose columns an expression reads, in small letters."""
+    return {column.parts[0].name.lower() for column in tree.find_all(exp.Column)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +178,11 @@ def _on_close(condition: str, tables: _Shapes, first: int) -> tuple[JoinConditio
     values: dict[str, _Value] = {}
     for sql, name in found.lets:
         text = inlined(sql, names)
-        read = {value.table for own, value in values.items() if re.search(rf"\b{own}\b", text)}
-        (table,) = read or {table for table, _ in tables if f"{duckdb_name(table)}." in text}
-        values[names[name]] = _Value(table, Column(names[name], None), text)
+        read = {value.table for before, value in values.items() if re.search(rf"\b{before}\b", text)}
+        own = read or {table for table, _ in tables if f"{duckdb_name(table)}." in text}
+        if len(own) != 1:
+            return JoinCondition(condition), ()
+        values[names[name]] = _Value(own.pop(), Column(names[name], None), text)
     return JoinCondition(condition, translated=inlined(found.sql, names)), tuple(values.values())
 
 

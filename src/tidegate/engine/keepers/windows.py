@@ -70,10 +70,13 @@ class RowsInWindows(WaitingRows[Windowed]):
         return rows.where(f"NOT ({complete_at(schema, at, frame.over, last)})")
 
     def _in_complete_windows(self, port: int, rows: Relation, at: Frontier) -> Relation:
-        """Return the rows that are in a complete window: the first window that contains them is complete."""
+        """Return the rows that are in a complete window: the first window that contains them is complete.
+
+        Of windows by the calendar, only rows are left out whose own time is not complete.
+        """
         frame, schema = self.frame, self.inputs[port]
         if self._calendar is not None:
-            return rows
+            return rows.where(complete(schema, at))
         n = units_of(schema, frame.over)
         first = f"{n} + pmod({frame.offset + frame.size - 1}L - {n}, {frame.every}L)"
         return rows.where(complete_at(schema, at, frame.over, first))

@@ -10,6 +10,7 @@ from tidegate.flow import sqltypes
 from tidegate.flow.agreed.conditions import Conditions
 from tidegate.flow.agreed.kinds import EMPTY, Signature, bind_kind, filled, signature
 from tidegate.flow.agreed.nodes import Refused
+from tidegate.flow.agreed.parsing import plain_name
 from tidegate.flow.agreed.rules import round_type
 from tidegate.flow.agreed.values import Lambda, Lets, Rule, Value, cast, duckdb_text, inlined, let, let_all
 from tidegate.flow.parser import Tree, exp
@@ -62,11 +63,6 @@ def _is_whole(name: str, values: Sequence[Value | Lambda]) -> bool:
     if name == "transform":
         return isinstance(last, Lambda) and last.makes
     return name in _OF_ELEMENTS and isinstance(given, Value) and given.whole
-
-
-def _name(node: Tree) -> str:
-    """Return the name if a node is a plain name, such as a parameter; otherwise an empty text."""
-    return str(node.name) if isinstance(node, exp.Column | exp.Identifier) else ""
 
 
 class Calls(Conditions):
@@ -203,7 +199,9 @@ class Calls(Conditions):
         elif not bind_kind(gives, body.type, bound):
             return None
         parameters = tuple(f"__λ{number}_{i}" for i in range(len(names)))
-        adds = isinstance(node.this, exp.Add) and [_name(node.this.this), _name(node.this.expression)] == names
+        adds = isinstance(node.this, exp.Add) and [*map(plain_name, (node.this.this, node.this.expression))] == [
+            *map(str.lower, names)
+        ]
         made = isinstance(node.this, exp.Anonymous) and node.this.name.lower() in _STRUCTS
         return Lambda(parameters, cast(body.sql, body.type), body.type, body.fails, adds, made)
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidegate.flow.agreed.early import FIRST, bare, sum_of_terms, upper_bound
+from tidegate.flow.agreed.parsing import plain_name
 from tidegate.flow.agreed.values import Lets, Value
 from tidegate.flow.parser import Tree, exp
 
@@ -57,10 +58,10 @@ def _is_difference(function: Tree) -> bool:
     inner = bare(body.expressions[0])
     if not isinstance(inner, exp.Sub):
         return False
-    sides = [bare(inner.this), bare(inner.expression)]
     names = [parameter.name.lower() for parameter in function.expressions]
-    plain = all(isinstance(side, exp.Identifier | exp.Column) for side in sides)
-    return plain and len(names) == 2 and sorted(side.name.lower() for side in sides) == sorted(names)
+    return len(names) == 2 and sorted(plain_name(bare(side)) for side in (inner.this, inner.expression)) == sorted(
+        names
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,8 @@ _PARTS = {"_all": "{0}", "_first": f"list_slice({{0}}, 1, {FIRST})"}
 def _columns(side: str, elements: str) -> Lets:
     """Return the two parts of a list, and the least and the greatest value that its exact sums may have.
 
-    If a sum is not finite, that is minus and plus infinity.
+    If a sum is not finite, that is minus and plus infinity. If the first elements have a finite sum and others do not,
+    it may be NaN; such a list is close to none.
     """
     greatest = f"greatest(abs(list_max({elements})), abs(list_min({elements})))"
     columns = [(of.format(elements), f"{side}{part}") for part, of in _HEAD_AND_TAIL.items()]

@@ -7,6 +7,7 @@ This is true of rounded sums too, since rounding does not change the order of tw
 
 from __future__ import annotations
 
+from tidegate.flow.agreed.parsing import plain_name
 from tidegate.flow.parser import Tree, exp
 
 __all__ = ["FIRST", "bare", "of_first_terms", "sum_of_terms", "upper_bound"]
@@ -88,12 +89,8 @@ def _adds(function: Tree) -> bool:
     if not isinstance(function, exp.Lambda) or not isinstance(function.this, exp.Add):
         return False
     names = [parameter.name.lower() for parameter in function.expressions]
-    sides = [function.this.this, function.this.expression]
-    return (
-        len(names) == 2
-        and all(isinstance(side, exp.Identifier | exp.Column) for side in sides)
-        and sorted(side.name.lower() for side in sides) == sorted(names)
-    )
+    sides = function.this.this, function.this.expression
+    return len(names) == 2 and sorted(map(plain_name, sides)) == sorted(names)
 
 
 def _not_negative(body: Tree) -> bool:

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 from sqlglot import parse_one
 from sqlglot.dialects.spark import Spark
 
-from tidegate.flow.parser import Tree
+from tidegate.flow.parser import Tree, exp
 
-__all__ = ["PREFIX", "parse_plain", "parse_plain_query", "span_of", "text_of"]
+__all__ = ["PREFIX", "parse_plain", "parse_plain_query", "plain_name", "span_of", "text_of"]
 
 #: Put before an expression, so that none of its words is read as the beginning of a statement.
 PREFIX = "SELECT "
@@ -42,6 +42,16 @@ def parse_plain(sql: str) -> Tree:
     tree: Tree = parse_one(PREFIX + sql, dialect=_Plain)
     found: Tree = tree.expressions[0]
     return found
+
+
+def plain_name(node: Tree) -> str:
+    """Return the name if a node is a plain name, such as a parameter of a lambda; otherwise an empty text.
+
+    >>> plain_name(parse_plain("X")), plain_name(parse_plain("l.x"))
+    ('x', '')
+    """
+    plain = isinstance(node, exp.Identifier) or (isinstance(node, exp.Column) and len(node.parts) == 1)
+    return str(node.name).lower() if plain else ""
 
 
 @lru_cache(maxsize=1024)
