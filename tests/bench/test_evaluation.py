@@ -528,17 +528,3 @@ def test_comparisons_grow_with_the_square_of_the_rate(tmp_path: Path) -> None:
     assert pools.comparisons(asked, 133) * 3 == pytest.approx(pairs, rel=0.02)
     assert pools.comparisons(Asked("ahj"), 100) == (100 * 2.0) ** 2 / 0.5
     assert pools.comparisons(Asked("AHM"), 100) == 0
-
-
-def test_a_run_in_which_others_took_much_is_repeated(tmp_path: Path) -> None:
-    """The run in which least was stolen counts, and after three it is enough."""
-    shares = iter([0.4, 0.2, 0.3, 0.1, 0.01])
-
-    def disturbed(*given: Any) -> dict[str, Any]:
-        return fake(*given) | {"stolen": next(shares)}
-
-    evaluation = small(tmp_path, disturbed, Store(tmp_path / "cells.jsonl"))
-    cell = Cell("local", "AHM", 100.0, seconds=12.0, warm=2.0)
-    assert evaluation.measured(cell)["stolen"] == 0.2
-    assert evaluation.measured(replace(cell, rate=200.0))["stolen"] == 0.01
-    assert next(shares, None) is None

@@ -69,7 +69,7 @@ def search(
             high = rate
             answered = capacity(rate, outcomes[-1].throughput, power)
             # Of far too much, a short run may have answered next to nothing: that says little.
-            if hurry and answered > rate / 4 and low < answered * _ABOVE < high:
+            if hurry and answered > rate / 2 and low < answered * _ABOVE < high:
                 high, rate = answered * _ABOVE, answered * _BELOW
                 # Noise may put what was answered next to a rate that was tried.
                 rate = rate if rate > low * 1.05 else (low * high) ** 0.5
