@@ -45,9 +45,11 @@ def _leave_at_once() -> None:
     os._exit(0)
 
 
-# What is registered first is called last. Only workers: their exit code says nothing.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    atexit.register(_leave_at_once)
+def pytest_configure(config: pytest.Config) -> None:
+    """Register it early, as what is registered first is called last. Only in workers: their exit code says nothing."""
+    if hasattr(config, "workerinput"):
+        atexit.register(_leave_at_once)
+
 
 # For every JVM that a test starts, also those of commands in processes of their own.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())

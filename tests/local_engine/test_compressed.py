@@ -23,7 +23,23 @@ def codecs(rows: pa.Table, place: Path) -> set[str]:
     written.write_few(rows, path)
     assert pq.read_table(path).equals(rows)
     group = pq.read_metadata(path).row_group(0)
-    return {group.column(i).compression for i in range(group.num_columns)}
+    return {group.column(i).compression for i in range(group.num_columns) if group.column(i).path_in_schema[0] != "t"}
+
+
+def test_texts_beside_noise_are_compressed(tmp_path: Path) -> None:
+    """Also inside of lists, structs and maps, which are several columns of a file."""
+    texts = pa.array([[{"word": f"some text, number {i}", "at": i}] for i in range(100)])
+    maps = pa.array([[("a key", 1.5)]] * 100, pa.map_(pa.string(), pa.float64()))
+    written.write_few(pa.table({"t": texts, "m": maps, "v": noise(100)}), tmp_path / "rows.parquet")
+    group = pq.read_metadata(tmp_path / "rows.parquet").row_group(0)
+    found = {c.path_in_schema: c.compression for c in (group.column(i) for i in range(group.num_columns))}
+    assert found == {
+        "t.list.element.at": "UNCOMPRESSED",
+        "t.list.element.word": "SNAPPY",
+        "m.key_value.key": "SNAPPY",
+        "m.key_value.value": "UNCOMPRESSED",
+        "v.list.element": "UNCOMPRESSED",
+    }
 
 
 @pytest.mark.parametrize(

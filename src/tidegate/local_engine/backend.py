@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tidegate.engine.calls import call
 from tidegate.engine.relation import Call, ComputedRows, Measurement, Relation
+from tidegate.flow.agreed.conditions import in_join
 from tidegate.flow.arrow import arrow_type
 from tidegate.flow.errors import BadExpression, FlowError
 from tidegate.flow.loops.query import Query
@@ -22,7 +23,7 @@ from tidegate.flow.plan import PlanOperator
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type, translated_query
 from tidegate.local_engine.expressions import TranslationScope
-from tidegate.local_engine.hoisted import JoinCondition, hoisted
+from tidegate.local_engine.hoisted import hoisted
 from tidegate.local_engine.lookups import lookup_pairs
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
 from tidegate.local_engine.session import utc_cursor
@@ -165,7 +166,7 @@ class LocalBackend:
         first, *others = (f"{rows.name} AS {duckdb_name(alias)}" for alias, rows in tables.items())
         parts = [first]
         for table, on, kind in zip(others, found, how, strict=True):
-            parts.append(f"{kind} {table} ON {_as_one(kind, on, on.sql(scope.condition))}")
+            parts.append(f"{kind} {table} ON {in_join(kind, on.sql(scope.condition), ranged=on.ranged)}")
         texts = ", ".join(f"{sql} AS {duckdb_name(name)}" for name, (sql, _) in picked.items())
         body = f"SELECT {texts} FROM {' '.join(parts)}"
         body += f" WHERE {filter_.sql(scope.condition)}" if where else ""
@@ -384,17 +385,6 @@ class LocalBackend:
         texts = {name: sql for name, (sql, _) in columns.items()}
         types = {name: type_ for name, (_, type_) in columns.items()}
         return self.pairs(given, joins, ["JOIN"] * len(joins), where, texts, types)
-
-
-def _as_one(kind: str, on: JoinCondition, sql: str) -> str:
-    """Return the SQL of a join condition, as one expression where DuckDB would otherwise choose wrong rows.
-
-    DuckDB 2.0 does so in semi and anti joins that it can only do by inequalities, if there are three or more of them
-    and another condition.
-    """
-    if kind not in ("SEMI JOIN", "ANTI JOIN") or on.has_equation or not on.has_many_parts:
-        return sql
-    return f"CASE WHEN {sql} THEN true ELSE false END"
 
 
 def _divisible(tables: Sequence[LocalRelation], how: Sequence[str]) -> str | None:

@@ -13,16 +13,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
 from tidegate.flow.agreed.compile import Refused, compiled, compiled_condition
-from tidegate.flow.agreed.early import bare
-from tidegate.flow.agreed.parsing import parse_plain
+from tidegate.flow.agreed.conditions import is_ranged
 from tidegate.flow.agreed.values import Value, inlined, tried
 from tidegate.flow.agreed.zones import not_utc
-from tidegate.flow.parser import TokenType, Tree, exp
+from tidegate.flow.parser import TokenType
 from tidegate.flow.schema import Column
 from tidegate.flow.sql import Sql
 from tidegate.flow.sqltypes import quoted
@@ -38,7 +37,7 @@ class JoinCondition:
     """A join condition, as it was ``written`` and with hoisted columns.
 
     ``reading`` are its parts that read the hoisted ``columns``, and ``rest`` are its other parts. If it is
-    ``translated`` already, it reads columns that only DuckDB knows.
+    ``translated`` already, it reads columns that only DuckDB knows. ``ranged`` is what `in_join` has to know.
     """
 
     written: str
@@ -46,6 +45,7 @@ class JoinCondition:
     reading: str = ""
     columns: tuple[str, ...] = ()
     translated: str = ""
+    ranged: bool = False
 
     def sql(self, translated: Callable[[str], str]) -> str:
         """Return the condition in DuckDB's SQL; ``translated`` translates a condition from Spark's SQL."""
@@ -56,29 +56,6 @@ class JoinCondition:
         known = " AND ".join(f"{column} IS NOT NULL" for column in self.columns)
         chosen = f"CASE WHEN {known} THEN {translated(self.reading)} ELSE {translated(self.written)} END"
         return f"({translated(self.rest)} AND {chosen})" if self.rest else chosen
-
-    @property
-    def has_equation(self) -> bool:
-        """Whether a part of it equates an expression over one table with an expression over another."""
-        equations = [part for part in self._trees() if isinstance(part, exp.EQ | exp.NullSafeEQ)]
-        return any(
-            len(_tables(part.this)) == len(_tables(part.expression)) == 1 < len(_tables(part)) for part in equations
-        )
-
-    @property
-    def has_many_parts(self) -> bool:
-        """Whether it may consist of more than two inequalities and something else."""
-        parts = self._trees()
-        compares = all(isinstance(part, exp.LT | exp.LTE | exp.GT | exp.GTE) for part in parts)
-        return bool(self.translated) or len(parts) > (3 if compares else 2)
-
-    def _trees(self) -> list[Tree]:
-        return [bare(parse_plain(part)) for part in _parts(self.written)]
-
-
-def _tables(tree: Tree) -> set[str]:
-    """Return the tables whose columns an expression reads, in small letters."""
-    return {column.parts[0].name.lower() for column in tree.find_all(exp.Column)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +122,13 @@ def _on(condition: str, tables: _Shapes, first: int, _not_utc: bool) -> tuple[Jo
     >>> on.rest, on.reading
     ('l.a = r.b', 'l.__once0 <> r.__once1')
     """
+    types = types_of_all({name: {c.name: c.type for c in own} for name, own in tables})
+    whole = _compiled(condition, types, condition=True, of_pairs=True)
+    ranged = whole is not None and is_ranged(equates=whole.equates, parts=whole.parts)
+    written = JoinCondition(condition, ranged=ranged)
     # A parameter of a lambda may have the name of a table.
     if any(token.kind == TokenType.ARROW for token in Sql.of(condition).tokens):
-        return _on_close(condition, tables, first)
+        return _on_close(written, whole, tables, first) if whole is not None and whole.lets else (written, ())
     values: dict[str, _Value] = {}
     rest: list[str] = []
     reading: list[str] = []
@@ -162,17 +143,18 @@ def _on(condition: str, tables: _Shapes, first: int, _not_utc: bool) -> tuple[Jo
     # A part that may still fail has to wait for all parts before it, also for those that read hoisted columns.
     found = [_compiled(part, columns, condition=True) for part in (*rest, together)] if reading else [None]
     if any(part is None or part.fails for part in found):
-        return JoinCondition(condition), ()
+        return written, ()
     own = tuple(values.values())
-    return JoinCondition(condition, " AND ".join(rest), together, tuple(value.in_duckdb for value in own)), own
+    stays = [part for part in found[:-1] if part is not None]
+    ranged = is_ranged(equates=any(part.equates for part in stays), parts=sum(part.parts for part in stays) + 1)
+    names = tuple(value.in_duckdb for value in own)
+    return JoinCondition(condition, " AND ".join(rest), together, names, ranged=ranged), own
 
 
-def _on_close(condition: str, tables: _Shapes, first: int) -> tuple[JoinCondition, tuple[_Value, ...]]:
+def _on_close(
+    written: JoinCondition, found: Value, tables: _Shapes, first: int
+) -> tuple[JoinCondition, tuple[_Value, ...]]:
     """Return a condition that compares the sums of lists first, and the sums; or the condition alone."""
-    types = types_of_all({name: {c.name: c.type for c in own} for name, own in tables})
-    found = _compiled(condition, types, condition=True, of_pairs=True)
-    if found is None or not found.lets:
-        return JoinCondition(condition), ()
     # Conditions of several joins may have the same names.
     names = {name: f"__once{first + i}" for i, (_, name) in enumerate(found.lets)}
     values: dict[str, _Value] = {}
@@ -181,9 +163,9 @@ def _on_close(condition: str, tables: _Shapes, first: int) -> tuple[JoinConditio
         read = {value.table for before, value in values.items() if re.search(rf"\b{before}\b", text)}
         own = read or {table for table, _ in tables if f"{duckdb_name(table)}." in text}
         if len(own) != 1:
-            return JoinCondition(condition), ()
+            return written, ()
         values[names[name]] = _Value(own.pop(), Column(names[name], None), text)
-    return JoinCondition(condition, translated=inlined(found.sql, names)), tuple(values.values())
+    return replace(written, translated=inlined(found.sql, names)), tuple(values.values())
 
 
 def _parts(condition: str) -> Iterator[str]:

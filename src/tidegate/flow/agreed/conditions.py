@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from tidegate.flow.agreed.close import close_lists, close_sums
-from tidegate.flow.agreed.early import of_first_terms
+from tidegate.flow.agreed.early import bare, of_first_terms
 from tidegate.flow.agreed.kinds import bind_kind
 from tidegate.flow.agreed.operators import Operators
 from tidegate.flow.agreed.regexes import MeaningDiffers, java_regex, like_pattern
@@ -14,7 +15,7 @@ from tidegate.flow.agreed.rules import found_in
 from tidegate.flow.agreed.values import Lets, Value, duckdb_text, let_all
 from tidegate.flow.parser import Tree, exp
 
-__all__ = ["Conditions"]
+__all__ = ["Conditions", "in_join", "is_ranged"]
 
 T = TypeVar("T")
 
@@ -23,6 +24,22 @@ T = TypeVar("T")
 _LONG = 400
 #: Up to this many conditions are put into one CASE.
 _FEW = 8
+#: How many parts a join condition without an equation may have, for DuckDB to find the right rows.
+_RIGHT = 3
+
+
+def is_ranged(*, equates: bool, parts: int) -> bool:
+    """Whether DuckDB may look for the rows of a join by inequalities, and has other conditions beside them."""
+    return not equates and parts > _RIGHT
+
+
+def in_join(how: str, condition: str, *, ranged: bool) -> str:
+    """Return the condition of a join, as one expression where DuckDB would otherwise choose wrong rows.
+
+    DuckDB 2.0 does so in all but inner joins, if it looks for rows by inequalities alone, there are three or more of
+    them, and another condition. With one expression it compares all pairs.
+    """
+    return condition if how == "JOIN" or not ranged else f"CASE WHEN {condition} THEN true ELSE false END"
 
 
 class Conditions(Operators):
@@ -66,8 +83,15 @@ class Conditions(Operators):
         distance of two lists, on their sums, which are columns.
         """
         chain = _chain(node, exp.And)
-        parts = sorted((self.condition(part) for part in chain), key=lambda part: part.fails)
+        parts = {id(part): self.condition(part) for part in chain}
         sums, early = self._early(chain, of_pairs=of_pairs)
+        outside = [part for part in chain if _is_outside(parts[id(part)], in_turn=bool(early))]
+        number = len(sums) + sum(2 if isinstance(bare(part), exp.Between) else 1 for part in chain)
+        found = self._of_parts(sums, early, sorted(parts.values(), key=lambda part: part.fails))
+        return replace(found, equates=any(map(self._equates, outside)), parts=number)
+
+    def _of_parts(self, sums: Sequence[Value], early: Sequence[Value], parts: Sequence[Value]) -> Value:
+        """Return a condition of parts, of which those that cannot fail come first."""
         if early:
             return self._in_turn(sums, early, parts)
         safe = [part for part in parts if not part.fails]
@@ -76,6 +100,25 @@ class Conditions(Operators):
         both = Value(f"({_joined(safe, 'AND')})", "BOOLEAN")
         guarded = self._connected([both, *parts[len(safe) :]], "AND")
         return Value(f"({_joined([*safe, guarded], 'AND')})", "BOOLEAN", fails=True)
+
+    def _equates(self, node: Tree) -> bool:
+        """Whether a part equates an expression over one table with an expression over another."""
+        node = bare(node)
+        if not isinstance(node, exp.EQ | exp.NullSafeEQ):
+            return False
+        left, right = self._tables(node.this), self._tables(node.expression)
+        return len(left) == len(right) == 1 and left != right
+
+    def _tables(self, node: Tree) -> set[str]:
+        """Return the tables whose columns an expression reads; an empty text stands for one that is not known."""
+        return {self._table(column) for column in node.find_all(exp.Column)}
+
+    def _table(self, column: exp.Column) -> str:
+        first, *others = (str(part.name).lower() for part in column.parts)
+        if others and f"{first}.{others[0]}" in self.types:
+            return first
+        owners = {table for table, _, name in (key.rpartition(".") for key in self.types) if table and name == first}
+        return owners.pop() if len(owners) == 1 else ""
 
     def _early(self, chain: Sequence[Tree], *, of_pairs: bool) -> tuple[list[Value], list[Value]]:
         """Return cheap checks: comparisons of sums; and conditions, each with a cheap check before it."""
@@ -102,7 +145,7 @@ class Conditions(Operators):
         """
         known = {part.sql for part in early}
         others = [part for part in parts if part.sql not in known]
-        plain = [part for part in others if not part.fails and "lambda" not in part.sql]
+        plain = [part for part in others if _is_outside(part, in_turn=True)]
         later = [part for part in others if part not in plain]
         if plain and any(part.fails for part in later):
             early = [Value(f"({_joined(plain, 'AND')})", "BOOLEAN"), *early]
@@ -215,6 +258,11 @@ class Conditions(Operators):
     def _same_or_wider(self, node: Tree, values: Sequence[Value], what: str) -> str | None:
         known = {value.type for value in values if value.type != "VOID"}
         return None if known == {None} else self._common(node, values, what)
+
+
+def _is_outside(part: Value, *, in_turn: bool) -> bool:
+    """Whether a part of a condition stands by itself, so that DuckDB can use it to find the rows of a join."""
+    return not part.fails and not (in_turn and "lambda" in part.sql)
 
 
 def _chain(node: Tree, class_: type) -> list[Tree]:

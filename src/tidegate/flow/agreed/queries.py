@@ -13,6 +13,7 @@ from typing import Any
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.agreed.aggregates import STAR, aggregated, prepared
 from tidegate.flow.agreed.compile import Compiler
+from tidegate.flow.agreed.conditions import in_join, is_ranged
 from tidegate.flow.agreed.kinds import common
 from tidegate.flow.agreed.nodes import Refused, quoted_name
 from tidegate.flow.agreed.parsing import parse_plain_query
@@ -163,7 +164,8 @@ class _Query:
         before = dict(self.relations)
         table = self._relation(node.this)
         on = node.args.get("on")
-        condition = self.compiler().of_rows(on).sql if on is not None else "true"
+        found = self.compiler().of_rows(on) if on is not None else Value("true", "BOOLEAN")
+        condition = in_join(how, found.sql, ranged=is_ranged(equates=found.equates, parts=found.parts))
         if how in ("SEMI JOIN", "ANTI JOIN"):
             self.relations = before
         return f"{how} {table}" if how == "CROSS JOIN" else f"{how} {table} ON {condition}"

@@ -41,7 +41,8 @@ class Value:
     ``literal`` is the value if it is a literal. ``simple`` says that the SQL may be written several times. ``digits``
     is the number of digits of an integer literal: beside a decimal, it becomes a decimal of that many digits. ``whole``
     says that no element of a list is NULL. ``lets`` are expressions that it reads as columns, each with its name, in
-    such an order that each reads only those before it.
+    such an order that each reads only those before it. ``equates`` says that a condition has an equation of two tables,
+    by which DuckDB finds the rows of a join, and ``parts`` is the number of its parts.
     """
 
     sql: str
@@ -52,6 +53,8 @@ class Value:
     digits: int | None = None
     whole: bool = False
     lets: tuple[tuple[str, str], ...] = ()
+    equates: bool = False
+    parts: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -73,15 +73,42 @@ def _options(rows: pa.Table) -> dict[str, Any]:
         "write_statistics": seen if looked_up else not numbers,
         "use_dictionary": texts + looked_up,
         "dictionary_pagesize_limit": _DICTIONARY,
-        "compression": "none" if numbers and not looked_up and not _shrinks(rows) else "snappy",
+        "compression": _codecs(rows) if numbers and not looked_up and not _shrinks(rows) else "snappy",
     }
+
+
+def _codecs(rows: pa.Table) -> dict[str, str]:
+    """Return how the columns of a file are compressed, by their paths: texts are, and other columns are not."""
+    return {
+        path: "snappy" if type_ in _TEXTS else "none"
+        for field in rows.schema
+        for path, type_ in _leaves(field.name, field.type)
+    }
+
+
+def _leaves(path: str, type_: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    """Yield the columns of a Parquet file that a column of a type becomes.
+
+    >>> list(_leaves("a", pa.list_(pa.struct({"x": pa.int32(), "y": pa.string()}))))
+    [('a.list.element.x', DataType(int32)), ('a.list.element.y', DataType(string))]
+    """
+    if pa.types.is_struct(type_):
+        for field in type_:
+            yield from _leaves(f"{path}.{field.name}", field.type)
+    elif pa.types.is_map(type_):
+        yield from _leaves(f"{path}.key_value.key", type_.key_type)
+        yield from _leaves(f"{path}.key_value.value", type_.item_type)
+    elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        yield from _leaves(f"{path}.list.element", type_.value_type)
+    else:
+        yield path, type_
 
 
 def _shrinks(rows: pa.Table) -> bool:
     """Whether rows get smaller if they are compressed, by a sample of them; a few count as such.
 
     To compress measured numbers, whose last digits are noise, takes longer than to compute and write them, in vain.
-    Texts do not count: a file has a dictionary of them.
+    Texts do not count: they are compressed anyway.
     """
     rows = rows.drop_columns([field.name for field in rows.schema if field.type in _TEXTS])
     if rows.nbytes < _WORTH_A_SAMPLE:
