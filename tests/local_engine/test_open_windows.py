@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -37,19 +38,34 @@ def test_complete_windows_are_answered_whole(tmp_path: Path) -> None:
     assert answers(tmp_path) == sorted(by_reference(pairs(), {"s": ROWS}))
 
 
-def test_a_step_places_no_rows_of_open_windows(tmp_path: Path) -> None:
-    """They would be joined for nothing: of all rows that wait, only those of complete windows are lowered."""
-    placed: list[list[int]] = []
+def placed_in(flow: tg.Flow, rows: list[tuple[Any, ...]], place: Path) -> list[list[Any]]:
+    """Return the times of the rows that are put into windows, for each step with an answer."""
+    placed: list[list[Any]] = []
     right = RowsInWindows._lowered
 
-    def lowered(self: Any, held: Any, *rows: Relation) -> Relation:
-        placed.append([row["t"] for row in rows[0].few()])
-        return right(self, held, *rows)
+    def lowered(self: Any, held: Any, *given: Relation) -> Relation:
+        placed.append(sorted(row["t"] for row in given[0].few()))
+        return right(self, held, *given)
 
     with patch.object(RowsInWindows, "_lowered", lowered):
-        answers(tmp_path)
+        run_locally(flow.plan, [{"s": [row]} for row in rows], {}, place)
+    return placed
+
+
+def test_a_step_places_no_rows_of_open_windows(tmp_path: Path) -> None:
+    """They would be joined for nothing: of all rows that wait, only those of complete windows are lowered."""
     # After 5, times below 2 are complete; after 9, those below 6, and the rows at 6 and 9 wait.
-    assert [sorted(rows) for rows in placed[:2]] == [[0, 1], [0, 1, 2, 3, 4, 5]]
+    assert placed_in(pairs(), ROWS, tmp_path)[:2] == [[0, 1], [0, 1, 2, 3, 4, 5]]
+
+
+def test_a_step_places_no_rows_ahead_of_the_calendar(tmp_path: Path) -> None:
+    """Of windows of a month, rows are left out whose own day is not complete."""
+    flow = tg.Flow("months")
+    stream = flow.source("s", "t DATE, x INT", time="t", watermark=tg.bounded("1 day"))
+    flow.sink("out", stream.window("1 month").top(1, order="x"))
+    days = [date(2026, 1, 5), date(2026, 1, 20), date(2026, 2, 1), date(2026, 2, 8)]
+    # When 8 February has come, 7 February may still come.
+    assert placed_in(flow, [(day, 1) for day in days], tmp_path)[0] == days[:3]
 
 
 def test_windows_that_lose_rows_are_found(tmp_path: Path) -> None:
