@@ -106,12 +106,30 @@ def test_equations_are_still_used() -> None:
     assert {"and another", "between", "equation that may fail"} <= ranged
 
 
-def test_queries_of_loops_choose_the_same() -> None:
+@pytest.mark.parametrize(
+    ("source", "more"),
+    [
+        ("l", ""),
+        # Equations by which no row of the table that is joined can be found.
+        ("l JOIN l AS m ON l.i = m.i", " AND l.k = m.k"),
+        ("l", " AND l.k = (SELECT max(r.k) FROM l AS r)"),
+        ("l", " AND l.k = (SELECT max(k) FROM l AS o)"),
+    ],
+    ids=["plain", "of others", "of a query", "of a query without names"],
+)
+def test_queries_of_loops_choose_the_same(source: str, more: str) -> None:
     """Also where the engine does not take them apart."""
-    condition = CONDITIONS["and another"]
     tables = {name: {column.name: column.type for column in COLUMNS} for name in "lr"}
     connection = session()
     for seed, name in enumerate("lr"):
         connection.register(name, given(seed))
-    sql, _ = compiled_query(f"SELECT l.i FROM l LEFT SEMI JOIN r ON {condition}", tables)
-    assert sorted(connection.execute(sql).fetchall(), key=repr) == compared(condition, "SEMI JOIN")
+    sql, _ = compiled_query(f"SELECT l.i FROM {source} LEFT SEMI JOIN r ON {CONDITIONS['and another']}{more}", tables)
+    expected = compared(CONDITIONS["and another"] + (" AND l.k = 5" if "max" in more else ""), "SEMI JOIN")
+    assert sorted(connection.execute(sql).fetchall(), key=repr) == expected
+    assert expected
+
+
+def test_columns_with_dots_are_of_their_table() -> None:
+    """The engine joins by names alone where both sides have others; it would compare all pairs otherwise."""
+    shapes = (("l", (Column("a.b", "INT"), Column("c", "INT"))), ("r", (Column("x", "INT"), Column("b", "INT"))))
+    assert not _on("`a.b` <=> x AND c < b AND c <= x AND c <> b AND c > 1", shapes, 0, False)[0].ranged

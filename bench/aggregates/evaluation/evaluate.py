@@ -297,6 +297,18 @@ class Evaluation:
         code = self._codes[cell.side]
         if (found := self.store.get(code, cell.parameters)) is not None:
             return found
+        result = self._run(cell)
+        self.store.put(code, cell.parameters, result)
+        return result
+
+    def _once_more(self, cell: Cell) -> dict[str, Any]:
+        """Run a cell again, and keep what comes of it instead of what came before."""
+        result = self._run(cell) | {"repeated": True}
+        self.store.put(self._codes[cell.side], cell.parameters, result)
+        return result
+
+    def _run(self, cell: Cell) -> dict[str, Any]:
+        """Run a cell on a side that is warm, and again where others on the host took much."""
         if self._like(cell) not in self._warm:
             self._run_warm_up(cell, cell.rate if self.plan.hurry else self._guess(cell) / 2)
         self.say(f"{cell.query}, {cell.form}, {cell.side}: {cell.rate:,.0f} rows a second")
@@ -304,16 +316,7 @@ class Evaluation:
         while not results or (results[-1].get("stolen", 0.0) > _STOLEN and len(results) < _TRIES):
             results.append(self._measure(self.session, cell, self._pools, self._place))
         # Where others on the host took much each time, that run counts in which they took least.
-        result = min(results, key=lambda one: float(one.get("stolen", 0.0)))
-        self.store.put(code, cell.parameters, result)
-        return result
-
-    def _once_more(self, cell: Cell) -> dict[str, Any]:
-        """Run a cell again, and keep what comes of it instead of what came before."""
-        self.say(f"{cell.query}, {cell.form}, {cell.side}: {cell.rate:,.0f} rows a second, once more")
-        result = self._measure(self.session, cell, self._pools, self._place) | {"repeated": True}
-        self.store.put(self._codes[cell.side], cell.parameters, result)
-        return result
+        return min(results, key=lambda one: float(one.get("stolen", 0.0)))
 
 
 def _only_grew(result: Mapping[str, Any], rate: float) -> bool:

@@ -75,12 +75,13 @@ class Conditions(Operators):
         others = self._one_by_one(parts[half:], word)
         return let_all(lets, f"CASE WHEN {no}{first} THEN {end} ELSE {first} {word} ({others}) END")
 
-    def of_rows(self, node: Tree, *, of_pairs: bool = False) -> Value:
+    def of_rows(self, node: Tree, *, of_pairs: bool = False, joined: str | None = None) -> Value:
         """Return a condition that filters or joins rows.
 
         As in Spark, the parts that cannot fail come first, and rows are looked up by them. Two kinds of parts get a
         cheap check before them: a sum with an upper bound, on its first terms; and, in a condition ``of_pairs``, the
-        distance of two lists, on their sums, which are columns.
+        distance of two lists, on their sums, which are columns. ``joined`` is the table that is joined, in a query with
+        more than two.
         """
         chain = _chain(node, exp.And)
         parts = {id(part): self.condition(part) for part in chain}
@@ -88,7 +89,7 @@ class Conditions(Operators):
         outside = [part for part in chain if _is_outside(parts[id(part)], in_turn=bool(early))]
         number = len(sums) + sum(2 if isinstance(bare(part), exp.Between) else 1 for part in chain)
         found = self._of_parts(sums, early, sorted(parts.values(), key=lambda part: part.fails))
-        return replace(found, equates=any(map(self._equates, outside)), parts=number)
+        return replace(found, equates=any(self._equates(part, joined) for part in outside), parts=number)
 
     def _of_parts(self, sums: Sequence[Value], early: Sequence[Value], parts: Sequence[Value]) -> Value:
         """Return a condition of parts, of which those that cannot fail come first."""
@@ -101,13 +102,15 @@ class Conditions(Operators):
         guarded = self._connected([both, *parts[len(safe) :]], "AND")
         return Value(f"({_joined([*safe, guarded], 'AND')})", "BOOLEAN", fails=True)
 
-    def _equates(self, node: Tree) -> bool:
-        """Whether a part equates an expression over one table with an expression over another."""
+    def _equates(self, node: Tree, joined: str | None) -> bool:
+        """Whether a part equates an expression over one table, which is ``joined``, with an expression over another."""
         node = bare(node)
-        if not isinstance(node, exp.EQ | exp.NullSafeEQ):
+        if not isinstance(node, exp.EQ | exp.NullSafeEQ) or node.find(exp.Query):
             return False
         left, right = self._tables(node.this), self._tables(node.expression)
-        return len(left) == len(right) == 1 and left != right
+        both = left | right
+        one_each = len(left) == len(right) == 1 and len(both) == 2 and "" not in both
+        return one_each and (joined is None or joined in both)
 
     def _tables(self, node: Tree) -> set[str]:
         """Return the tables whose columns an expression reads; an empty text stands for one that is not known."""
@@ -117,8 +120,10 @@ class Conditions(Operators):
         first, *others = (str(part.name).lower() for part in column.parts)
         if others and f"{first}.{others[0]}" in self.types:
             return first
-        owners = {table for table, _, name in (key.rpartition(".") for key in self.types) if table and name == first}
-        return owners.pop() if len(owners) == 1 else ""
+        # The name of a column may have dots, that of a table has none.
+        owners = {key.removesuffix(f".{first}") for key in self.types if key.endswith(f".{first}")}
+        tables = [owner for owner in owners if "." not in owner]
+        return tables[0] if len(tables) == 1 else ""
 
     def _early(self, chain: Sequence[Tree], *, of_pairs: bool) -> tuple[list[Value], list[Value]]:
         """Return cheap checks: comparisons of sums; and conditions, each with a cheap check before it."""

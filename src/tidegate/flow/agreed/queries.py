@@ -164,7 +164,8 @@ class _Query:
         before = dict(self.relations)
         table = self._relation(node.this)
         on = node.args.get("on")
-        found = self.compiler().of_rows(on) if on is not None else Value("true", "BOOLEAN")
+        joined = (node.this.alias or node.this.name).lower()
+        found = self.compiler().of_rows(on, joined=joined) if on is not None else Value("true", "BOOLEAN")
         condition = in_join(how, found.sql, ranged=is_ranged(equates=found.equates, parts=found.parts))
         if how in ("SEMI JOIN", "ANTI JOIN"):
             self.relations = before

@@ -98,7 +98,7 @@ def _leaves(path: str, type_: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
     elif pa.types.is_map(type_):
         yield from _leaves(f"{path}.key_value.key", type_.key_type)
         yield from _leaves(f"{path}.key_value.value", type_.item_type)
-    elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
+    elif pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_):
         yield from _leaves(f"{path}.list.element", type_.value_type)
     else:
         yield path, type_
