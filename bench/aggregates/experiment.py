@@ -146,7 +146,7 @@ def _plain(costs: dict[str, Cost]) -> dict[str, Any]:
 
 def measure(spark: SparkSession, plan: Plan, *, say: Callable[[str], None], kept: Path | None = None) -> Results:
     """Measure all that a plan asks for; ``say`` is told what comes next. What a file has already is not run again."""
-    results = Results(plan, _machine(spark), digest(tidegate=True))
+    results = Results(plan, _machine(spark), digest("spark"))
     if kept is not None and kept.exists():
         results = Results.of_json(kept.read_text(encoding="utf-8"), plan, results.machine, results.code)
 

@@ -18,6 +18,7 @@ from bench.aggregates.evaluation.figures import figures, found_in
 from bench.aggregates.evaluation.pace import START, Pace, rows_of, send
 from bench.aggregates.evaluation.plan import Plan
 from bench.aggregates.evaluation.rule import Rule, seconds_of, typical
+from bench.aggregates.evaluation.sides import SIDES
 from bench.aggregates.evaluation.store import Store, digest
 from bench.aggregates.evaluation.sustain import Outcome, search
 from bench.aggregates.evaluation.waits import Frames, Steps, by_second, of_pairs, of_rows, of_windows
@@ -299,28 +300,34 @@ def test_what_other_machines_did_is_not_compared(tmp_path: Path) -> None:
 
 
 def test_the_code_of_a_side_is_what_its_figures_depend_on(tmp_path: Path) -> None:
-    """Spark by hand is not measured again because Tidegate changes."""
-    for name in ("bench/aggregates/queries", "bench/aggregates/evaluation", "src/tidegate"):
+    """Spark by hand is not measured again because Tidegate changes, and no engine because the other one does."""
+    packages = ("flow/agreed", "cli", "engine", "local_engine", "spark")
+    for name in ("bench/aggregates/queries", "bench/aggregates/evaluation", *(f"src/tidegate/{p}" for p in packages)):
         (tmp_path / name).mkdir(parents=True)
     parts = ("asked", "by_hand", "cell", "pace", "rule", "sides", "waits")
     names = [f"bench/aggregates/evaluation/{part}.py" for part in parts]
     names += ["bench/aggregates/measure.py", "bench/latency.py"]
     for name in names:
         (tmp_path / name).write_text("", encoding="utf-8")
-    before = [digest(tidegate=flag, root=tmp_path) for flag in (True, False)]
-    (tmp_path / "src/tidegate/new.py").write_text("x = 1", encoding="utf-8")
-    after = [digest(tidegate=flag, root=tmp_path) for flag in (True, False)]
-    assert before[0] != after[0]
-    assert before[1] == after[1]
-    assert digest(tidegate=False, root=tmp_path, version=lambda _: "0") != after[1]
-    (tmp_path / "src/tidegate/new.py").write_text('"""In other words."""\nx = 1  # one', encoding="utf-8")
-    (tmp_path / "src/tidegate/cli").mkdir()
-    (tmp_path / "src/tidegate/cli/run.py").write_text("x = 2", encoding="utf-8")
-    assert digest(tidegate=True, root=tmp_path) == after[0]
+
+    def codes() -> dict[str, str]:
+        return {side: digest(side, root=tmp_path) for side in SIDES}
+
+    def changed_by(name: str, text: str) -> set[str]:
+        before = codes()
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        after = codes()
+        return {side for side in SIDES if before[side] != after[side]}
+
+    assert changed_by("src/tidegate/engine/new.py", "x = 1") == {"spark", "local"}
+    assert changed_by("src/tidegate/engine/new.py", '"""In other words."""\nx = 1  # one') == set()
+    assert changed_by("src/tidegate/local_engine/new.py", "x = 1") == {"local"}
+    assert changed_by("src/tidegate/flow/agreed/new.py", "x = 1") == {"local"}
+    assert changed_by("src/tidegate/spark/new.py", "x = 1") == {"spark"}
+    assert changed_by("src/tidegate/cli/run.py", "x = 2") == set()
     for name in names:
-        (tmp_path / name).write_text("changed", encoding="utf-8")
-        assert digest(tidegate=False, root=tmp_path) != after[1], name
-        (tmp_path / name).write_text("", encoding="utf-8")
+        assert changed_by(name, "changed") == set(SIDES), name
+    assert digest("hand", root=tmp_path, version=lambda _: "0") != digest("hand", root=tmp_path)
 
 
 def fake(session: Any, cell: Cell, pools: Pools, place: Path) -> dict[str, Any]:

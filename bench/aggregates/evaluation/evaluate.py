@@ -15,7 +15,7 @@ from bench.aggregates.evaluation.cost import row_cost
 from bench.aggregates.evaluation.plan import Plan
 from bench.aggregates.evaluation.rule import Rule
 from bench.aggregates.evaluation.same import Differ, same
-from bench.aggregates.evaluation.sides import Session
+from bench.aggregates.evaluation.sides import SIDES, Session
 from bench.aggregates.evaluation.store import Store, digest
 from bench.aggregates.evaluation.sustain import Outcome, Sustained, capacity, search
 from bench.aggregates.evaluation.waits import Frames
@@ -98,8 +98,7 @@ class Evaluation:
         self._steps: dict[tuple[Any, ...], float] = {}
         #: Queries of which sides give different answers.
         self._differ: set[str] = set()
-        ours = digest(tidegate=True)
-        self._codes = {"hand": digest(tidegate=False), "spark": ours, "local": ours}
+        self._codes = {side: digest(side) for side in SIDES}
 
     def tasks(self) -> Iterator[Task]:
         """Yield all there is to do: what says most comes first."""

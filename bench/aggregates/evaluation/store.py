@@ -26,24 +26,24 @@ _BENCH = (
 )
 _TIDEGATE = ("src/tidegate",)
 #: What no run uses: commands, pictures, checks, the specification of flows.
-_LEFT_OUT = {"check", "cli", "demos", "explain", "live", "reference", "sim", "testing", "ui"}
-
-
+_UNUSED = {"check", "cli", "demos", "explain", "live", "reference", "sim", "testing", "ui"}
+#: And what only one engine uses, left out for the other side.
+_LEFT_OUT = {"spark": _UNUSED | {"local_engine", "agreed"}, "local": _UNUSED | {"spark"}}
 #: And packages that do the work.
 _PACKAGES = ("pyspark", "duckdb", "pyarrow")
 
 
-def digest(*, tidegate: bool, root: Path = _ROOT, version: Callable[[str], str] = version) -> str:
-    """Return a short name of the code that a figure depends on: whoever changes it measures again.
+def digest(side: str, *, root: Path = _ROOT, version: Callable[[str], str] = version) -> str:
+    """Return a short name of the code that a side's figures depend on: whoever changes it measures again.
 
     Of Tidegate, Spark by hand uses how a session is started and how names are quoted. If that changes, it is not
     noticed; the texts of Maps come from the queries.
     """
     found = sha256(" ".join(map(version, _PACKAGES)).encode())
-    for name in (*_BENCH, *(_TIDEGATE if tidegate else ())):
+    for name in (*_BENCH, *(() if side == "hand" else _TIDEGATE)):
         path = root / name
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            if any(part in _LEFT_OUT for part in file.relative_to(path).parts):
+            if _LEFT_OUT.get(side, set()).intersection(file.relative_to(path).parts):
                 continue
             found.update(f"{file.relative_to(root)}\0{_code_in(file, file.stat().st_mtime_ns)}\0".encode())
     return found.hexdigest()[:12]
