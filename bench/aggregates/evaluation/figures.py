@@ -105,7 +105,7 @@ def _longest(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _side(entry: Mapping[str, Any]) -> str:
-    """Return the side that an entry is of; what is asked of all of them is of none. Costs are those of rows on Spark."""
+    """Return the side that an entry is of: costs are of Spark, and what is asked of all sides is of none."""
     found: str = entry["cell"].get("side", "spark" if "cost" in entry["cell"] else "")
     return found
 
