@@ -713,6 +713,25 @@ are, without a collation
   at: flow 'bad'
   hint: how="left" has the rows without a match too, and revises them; or leave lateness out""",
     ),
+    "early pairs of an outer join": (
+        lambda f: ints(f).window_join(ints(f, "r"), on=("k", "x"), size=5, how="left", early=True),
+        errors.BadArgument,
+        TypeError,
+        """expected early=True in an inner join only, got one of kind left: whether a row has no match is known when \
+its window is complete
+  at: window_join(…) on s
+  at: flow 'bad'
+  hint: how="inner", or leave early out""",
+    ),
+    "early pairs that are revised": (
+        lambda f: ints(f).window_join(ints(f, "r"), on=("k", "x"), size=5, lateness=5, early=True),
+        errors.BadArgument,
+        TypeError,
+        """expected early=True or lateness, got both: a revision answers a whole window again
+  at: window_join(…) on s
+  at: flow 'bad'
+  hint: leave one of them out""",
+    ),
     "a revised join with a revision of its own": (
         lambda f: ints(f).window_join(ints(f, "r", "k STRING, revision INT"), on="k", size=5, lateness=5),
         errors.ColumnClash,

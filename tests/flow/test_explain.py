@@ -131,7 +131,18 @@ def test_a_join_that_is_revised_says_so() -> None:
     flow.sink("out", left.window_join(right, on="k", size="1 hour", lateness="1 day"))
     shown = str(flow.explain())
     assert "windows of 1 hour, revised for 1 day" in shown
-    assert "holds rows of both sides, until 1 day after its end on both" in shown
+    assert "holds rows of both sides per window, until 1 day after its end on both" in shown
+
+
+def test_early_pairs_are_told_of() -> None:
+    """When a pair comes, and how long rows are held all the same."""
+    flow = tg.Flow("early")
+    left, right = (flow.source(name, "ts TIMESTAMP, k STRING", time="ts") for name in "ab")
+    flow.sink("out", left.window_join(right, on="k", size="1 hour", early=True))
+    shown = str(flow.explain())
+    assert "a pair comes as soon as both rows are there" in shown
+    assert "holds rows of both sides per window, until its end is complete on both" in shown
+    assert "on an endless one, window_join#1 keeps all rows for ever" in shown
 
 
 def test_what_is_forgotten_is_said() -> None:

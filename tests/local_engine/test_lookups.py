@@ -50,12 +50,13 @@ def written_by_lookup(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows were written so, each time."""
     counts: list[int] = []
 
-    def counted(*given: Any) -> int:
-        counts.append(written(*given))
-        return counts[-1]
+    def counted(*given: Any, **options: Any) -> Any:
+        found = written(*given, **options)
+        counts.append(found[0])
+        return found
 
-    written = parts.write_lookups
-    monkeypatch.setattr(parts, "write_lookups", counted)
+    written = parts.write_pieces
+    monkeypatch.setattr(parts, "write_pieces", counted)
     # However long they take, they are written as a whole.
     monkeypatch.setattr(parts, "LONG", float("inf"))
     return counts

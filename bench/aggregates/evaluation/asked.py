@@ -34,6 +34,8 @@ SIZES = {"L": 3.0, "H": 10.0, "l": 1.0, "h": 2.0}
 class Asked:
     """A query in a form: dedicated, composed of A+ or of A; a Join in its sliding windows, or in tumbling ones.
 
+    In tumbling windows, as Figure 14 has them, Joins answer early: a pair comes when both of its rows are there.
+
     The synthetic Map is called by its outputs for each row, and by its work: ``S0.1x30``.
 
     >>> Asked("S0.1x30").source, Asked("AHJ").frames, Asked("AHJ", tumbling=True).frames
@@ -67,14 +69,19 @@ class Asked:
         size = SIZES[self.query[1]]
         return Frames(size, size if self.tumbling else 1.0 if self.query.isupper() else 0.5)
 
+    @property
+    def early(self) -> bool:
+        """Whether it is a Join that answers before a window is complete."""
+        return self.joins and self.tumbling
+
     def flow(self) -> Flow:
         """Build it; times are complete as soon as a later one was seen."""
         if self.source == "inputs":
             selectivity, work = self.query[1:].split("x")
             flow = synthetic.synthetic_map(float(selectivity), int(work), watermark=bounded("0 seconds"))
         else:
-            every = {"every": f"{SIZES[self.query[1]]:g} seconds"} if self.joins and self.tumbling else {}
-            flow = QUERIES[self.query](watermark=bounded("0 seconds"), **every)
+            more = {"every": f"{SIZES[self.query[1]]:g} seconds", "early": True} if self.early else {}
+            flow = QUERIES[self.query](watermark=bounded("0 seconds"), **more)
         return FORMS[self.form](flow)
 
 

@@ -179,7 +179,7 @@ def _summary(cell: Cell, pace: Pace, steps: Steps, pools: Pools) -> dict[str, An
     """Return what a run was like, of what was due in the time that is measured."""
     asked, frames = cell.asked, cell.asked.frames
     first, last = cell.warm, cell.warm + cell.seconds
-    at_once = cell.side == "hand"
+    at_once = cell.side == "hand" or asked.early
     waits = {"rows": of_rows(pace, steps, complete=cell.form != "dedicated")}
     # Whether an engine keeps up is seen by how long rows wait until they are taken in, also where answers come later.
     seconds = seconds_of(by_second(waits["rows"]), first, last)

@@ -214,9 +214,8 @@ def _at_one_rate(found: Found) -> list[str]:
     caption = (
         f"A rate that all of these sides sustain, {_share(shares)} of what the slower of them does (of Spark by hand "
         "and the local engine, where they are there); seconds, median/95 %/99 %. Of Joins, the latency of pairs, which "
-        "is the paper's, stands before that of windows. Spark writes an inner pair when it is found; Tidegate answers "
-        "when the window is complete, so that its pairs wait for the end of the window. The local engine is sooner "
-        f"than Spark by hand {', '.join(sooner)}."
+        "is the paper's, stands before that of windows; all sides write a pair as soon as both rows are there. The "
+        f"local engine is sooner than Spark by hand {', '.join(sooner)}."
     )
     short = ("by hand", "on Spark", "local")
     headings = [

@@ -97,16 +97,13 @@ def _alike(
     *,
     samples: int | None = None,
     every: str = "500 milliseconds",
+    early: bool = False,
     watermark: Watermark | None = None,
 ) -> Flow:
     flow, scans = _source(name, watermark)
     others = scans.select("id AS other_id", "dist AS other")
-    flow.sink(
-        "out",
-        scans.window_join(
-            others, on=(), size=size, every=every, where=alike("left.dist", "right.other", bound, samples)
-        ),
-    )
+    where = alike("left.dist", "right.other", bound, samples)
+    flow.sink("out", scans.window_join(others, on=(), size=size, every=every, where=where, early=early))
     return flow
 
 
@@ -126,7 +123,8 @@ _DISTANCE = _mean("dist")
 _FROM_REFERENCE = _mean(_each(partial(_far, REFERENCE)))
 _FROM_PUBLISHED_REFERENCE = _mean(_each(partial(_far, PUBLISHED_REFERENCE)))
 
-#: How to build each query on scans, by name, as Table 1 prints it. Each takes a ``watermark``, and a Join ``every``.
+#: How to build each query on scans, by name, as Table 1 prints it. Each takes a ``watermark``, and a Join
+#: ``every`` and ``early``.
 SCANS: dict[str, Callable[..., Flow]] = {
     "llm": partial(_points, "llm", mean=f"{_DISTANCE} > 3"),
     "alm": partial(_points, "alm"),

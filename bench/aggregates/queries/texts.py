@@ -70,13 +70,14 @@ def _equally_long(
     *,
     lowered: bool = False,
     every: str = "1 second",
+    early: bool = False,
     watermark: Watermark | None = None,
 ) -> Flow:
     flow, texts = _source(name, watermark)
     key = f"{WORDS} AS words"
     left, right = texts.select(key, "orig"), texts.select(key, "orig AS other")
     where = equally_long("left.orig", "right.other", longer_than, lowered=lowered)
-    flow.sink("out", left.window_join(right, on="words", size=size, every=every, where=where))
+    flow.sink("out", left.window_join(right, on="words", size=size, every=every, where=where, early=early))
     return flow
 
 
@@ -90,7 +91,8 @@ def equally_long(text: str, other: str, longer_than: int, *, lowered: bool = Fal
     return f"lower({text}) <> lower({other}) AND {a} = {b} AND {a} > {longer_than}"
 
 
-#: How to build each query on texts, by name, as Table 1 prints it. Each takes a ``watermark``, and a Join ``every``.
+#: How to build each query on texts, by name, as Table 1 prints it. Each takes a ``watermark``, and a Join
+#: ``every`` and ``early``.
 TEXTS: dict[str, Callable[..., Flow]] = {
     "LLM": partial(_frequent, "LLM", 1, 11),
     "ALM": partial(_frequent, "ALM", 1, 0),

@@ -331,7 +331,8 @@ def _window_join(b: Drawing, s: Stream, others: list[Stream]) -> Stream:
     every = b.number(1, 3)
     size = b.span(every + b.number(0, 2), column)
     how = b.one("inner", "left", "full", "anti")
-    return s.window_join(other, on=on, size=size, every=b.span(every, column), how=how, **over)
+    early = how == "inner" and b.draw(st.booleans())
+    return s.window_join(other, on=on, size=size, every=b.span(every, column), how=how, **over, early=early)
 
 
 def _interval_join(b: Drawing, s: Stream, others: list[Stream]) -> Stream:

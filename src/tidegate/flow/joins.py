@@ -166,6 +166,20 @@ class Sides:
         columns = (*self.schema.columns, Column("revision", "INT"))
         return Schema(distinct_names(columns, hint="rename one with select(…)"), self.schema.time)
 
+    def check_early(self, lateness: int) -> None:
+        """Raise if pairs cannot be answered before their window is complete."""
+        if self.how != "inner":
+            raise BadArgument(
+                f"expected early=True in an inner join only, got one of kind {self.how}: whether a row has no match is "
+                "known when its window is complete",
+                hint='how="inner", or leave early out',
+            )
+        if lateness:
+            raise BadArgument(
+                "expected early=True or lateness, got both: a revision answers a whole window again",
+                hint="leave one of them out",
+            )
+
     def condition(self, where: str | None, *, shared: Sequence[str] | None = None) -> Expression | None:
         """Return a condition that reads ``left.x`` and ``right.x``, bound to the columns of both sides.
 

@@ -56,6 +56,8 @@ class LocalRelation:
     lookup: LookupPairs | None = None
     #: The name of a relation that this one reads once, and of which each row here comes from one row; see `divided`.
     base: str | None = None
+    #: If this is a union, the relations that it has the rows of, one after the other; each may be written by itself.
+    pieces: tuple[LocalRelation, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -233,7 +235,10 @@ class LocalRelation:
                 for c in columns
             ]
             sides.append(f"SELECT {', '.join(picked)} FROM {side.name}")
-        return self._new(" UNION ALL ".join(sides), columns, right)
+        pieces = (*(self.pieces or (self,)), *(right.pieces or (right,)))
+        # What is written piece by piece has to have the same columns in each.
+        alike = all(piece.columns == columns for piece in pieces)
+        return replace(self._new(" UNION ALL ".join(sides), columns, right), pieces=pieces if alike else ())
 
     def distinct(self) -> LocalRelation:
         """Return each row once."""

@@ -253,8 +253,8 @@ def _(operator: operators.IntervalJoin, writer: CodeWriter) -> str:
 def _(operator: operators.WindowJoin, writer: CodeWriter) -> str:
     frame = operator.frame
     size = writer.span(frame.size, operator, frame.over)
-    windows = _windows(operator, frame, writer)
-    return _joined(operator, writer, "window_join", size=size, **windows, over=writer.over(operator, frame.over))
+    more = _windows(operator, frame, writer) | {"over": writer.over(operator, frame.over)}
+    return _joined(operator, writer, "window_join", size=size, **more, early=operator.early or None)
 
 
 @call_code.register

@@ -337,6 +337,24 @@ WINDOW_JOINS = [
     ),
     Case("on no rows", windowed, {"l": [], "r": []}, []),
     Case(
+        "early: the same pairs",
+        lambda f: windowed(f, size=10, every=5, where="left.x < 3", early=True),
+        SHARED,
+        [(4, "a", 1, 10), (4, "a", 2, 10), (9, "a", 1, 10), (9, "a", 2, 10), (9, "a", 1, 20), (9, "a", 2, 20)],
+    ),
+    Case(
+        "early, over one column of a product",
+        lambda f: pairs(f, "l").window_join(pairs(f, "r", "k STRING, y INT"), on="k", size=5, over="v", early=True),
+        {"l": [(0, 1, "a", 1)], "r": [(4, 1, "a", 2), (4, 2, "a", 3)]},
+        [(4, 1, "a", 1, 2)],
+    ),
+    Case(
+        "early, then by windows",
+        lambda f: windowed(f, early=True).window(5).aggregate(n="count(*)"),
+        SHARED,
+        [(4, {"start": 0, "end": 5}, 2), (9, {"start": 5, "end": 10}, 1)],
+    ),
+    Case(
         "with lateness there is a revision, 0 at first",
         lambda f: windowed(f, lateness=3, how="full"),
         SHARED,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidegate.engine.keepers.accumulated import AllCells, AllRows, FirstRows
+from tidegate.engine.keepers.early_pairs import EarlyPairs
 from tidegate.engine.keepers.intervals import RowsInIntervals
 from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState, Keeper, StepInput, Types
 from tidegate.engine.keepers.last_rows import LastKept, LatestRight
@@ -58,6 +59,8 @@ def _keeper(operator: PlanOperator, inputs: Sequence[Schema], *, allow_pickle: b
         case plan.WindowTop(by=by):
             fixed = isinstance(operator.frame, WindowFrame)
             return _windows(operator, inputs, operator.frame, by, small=FirstInWindows if fixed else None)
+        case plan.WindowJoin(frame=frame, early=True):
+            return EarlyPairs(operator, inputs, frame)
         case plan.WindowJoin(frame=frame):
             return (RevisedJoins if frame.lateness else RowsInWindows)(operator, inputs, frame)
         case plan.Accumulate(aggregation=aggregation):

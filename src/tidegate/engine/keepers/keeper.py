@@ -67,6 +67,8 @@ class HeldState:
     key: str
     types: Types
     states: tuple[State, ...]
+    #: Its states as they were before the step.
+    before: tuple[State, ...]
     #: Its inputs that are tables without times, by port.
     tables: Mapping[int, Relation] = field(default_factory=dict)
     #: Whether late rows came in this step.
@@ -82,6 +84,10 @@ class HeldState:
         """Return the rows of a state, or of some of its parts; large parts stay in memory from step to step."""
         found = self.states[port].parts if parts is None else parts
         return self.attempt.read_cached(found, self.types.states[port])
+
+    def new_parts(self, port: int) -> tuple[Part, ...]:
+        """Return the parts that were added to a state in this step."""
+        return self.states[port].parts[len(self.before[port].parts) :]
 
     def write(self, port: int, kind: str, rows: Relation, times: Sequence[str] = ()) -> Part:
         """Write rows as a part, and return it. It is not added to a state yet."""
@@ -132,6 +138,8 @@ class Keeper(ABC, Generic[O]):
     native = True
     #: Whether there may be answers although no row has become complete.
     on_its_own = False
+    #: Whether it answers for new rows in the step in which they come, whatever the frontiers are.
+    on_arrival = False
     #: Whether it takes rows that are late at their source.
     takes_late = False
 

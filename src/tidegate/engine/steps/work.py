@@ -75,6 +75,7 @@ class StepWork:
         self._cached: list[ComputedRows] = []
         for id_, own in kept.items():
             self.states[id_] = before.get(own.key, (State(),) * own.keeper.ports)
+        self._before = dict(self.states)
 
     def begin(self, by_source: Mapping[str, SourceRows], old: Mapping[str, Frontier]) -> None:
         """Write the new rows that go into states, no matter what the new frontiers will be.
@@ -204,6 +205,8 @@ class StepWork:
 
     def _due(self, keeper: Keeper[Any], held: HeldState, moved: FrontierMove) -> bool:
         """Whether there may be answers. In most small steps no window ends, and there are none."""
+        if keeper.on_arrival:
+            return any(held.new_parts(port) for port in range(keeper.ports))
         if (moved.old == moved.new and not held.late) or not any(state.rows for state in held.states):
             return False
         # At the end of the input, a user's operator may answer without new rows.
@@ -219,7 +222,8 @@ class StepWork:
 
     def _held(self, id_: str, *, late: bool = False) -> HeldState:
         own = self._kept[id_]
-        return HeldState(self._step, own.key, own.types, self.states[id_], self._tables_of(self._flow[id_]), late)
+        states, tables = self.states[id_], self._tables_of(self._flow[id_])
+        return HeldState(self._step, own.key, own.types, states, self._before[id_], tables, late)
 
     def _tables_of(self, operator: PlanOperator) -> dict[int, Relation]:
         """Return the inputs of an operator that are tables without times, by port."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from tidegate.flow import plan as p
@@ -85,8 +85,10 @@ def describe(plan: Plan, operator: PlanOperator) -> list[str]:
             return [f"{_join(how, on)}, the latest at or below{span}"]
         case p.IntervalJoin(on=on, where=where, how=how):
             return [_join(how, on) + (f" where {where.sql}" if where else ""), _apart(operator)]
-        case p.WindowJoin(frame=frame, on=on, where=where, how=how):
-            return [_frame(frame, _input(plan, operator)), _join(how, on) + (f" where {where.sql}" if where else "")]
+        case p.WindowJoin(frame=frame, on=on, where=where, how=how, early=early):
+            pairs = _join(how, on) + (f" where {where.sql}" if where else "")
+            at_once = ["a pair comes as soon as both rows are there"] if early else []
+            return [_frame(frame, _input(plan, operator)), pairs, *at_once]
         case p.Iterate():
             return _loop(operator)
         case p.Process(operator=user, by=by):
@@ -146,7 +148,7 @@ def kept_text(plan: Plan, operator: PlanOperator) -> str:
         case p.IntervalJoin():
             return "; ".join(f"{side} rows {_needed(operator, port)}" for port, side in enumerate(("left", "right")))
         case p.WindowJoin(frame=frame):
-            return f"rows of both sides, until {_end(frame, _input(plan, operator))} on both"
+            return f"rows of both sides per window, until {_end(frame, _input(plan, operator))} on both"
         case p.Iterate(rounds=None):
             return f"rows of all inputs, and what is known of each key, for ever{per_time(operator)}"
         case p.Iterate():
@@ -196,6 +198,15 @@ def warnings_of(plan: Plan) -> Iterator[Concern]:
         yield from _exploding(operator)
 
 
+def _never(plan: Plan, waiting: Sequence[str]) -> str:
+    """Return in words what happens to operators that wait for times which are never complete."""
+    early = [id_ for id_ in waiting if getattr(plan[id_], "early", False)]
+    silent = [id_ for id_ in waiting if id_ not in early]
+    texts = [f"{', '.join(silent)} never answers"] if silent else []
+    texts += [f"{', '.join(early)} keeps all rows for ever"] if early else []
+    return ", and ".join(texts)
+
+
 def _never_complete(plan: Plan, operator: PlanOperator) -> Iterator[Concern]:
     if not isinstance(operator, p.Source):
         return
@@ -205,7 +216,7 @@ def _never_complete(plan: Plan, operator: PlanOperator) -> Iterator[Concern]:
     if isinstance(operator.watermark, AtEnd):
         yield Concern(
             operator.id,
-            f"nothing is complete before the end of its input: on an endless one, {', '.join(waiting)} never answers",
+            f"nothing is complete before the end of its input: on an endless one, {_never(plan, waiting)}",
             'on a stream, give it a watermark, as bounded("10 minutes"), punctuated(…) or published(…); or a clock',
         )
     if (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tidegate.flow.expressions import Expression
+from tidegate.flow.fingerprint import IF_GIVEN
 from tidegate.flow.operators.operator import PlanOperator
 from tidegate.flow.operators.windows import WindowFrame
 
@@ -59,7 +60,8 @@ class JoinAsof(PlanOperator):
 class WindowJoin(PlanOperator):
     """Pairs of rows that match, once for each window that both are in. Their time is the window's last unit.
 
-    With lateness, the column ``revision`` comes last, and an answer has all rows of a window and key.
+    With lateness, the column ``revision`` comes last, and an answer has all rows of a window and key. With ``early``, a
+    pair comes out as soon as both rows are there.
     """
 
     verb: ClassVar[str] = "window_join"
@@ -71,6 +73,7 @@ class WindowJoin(PlanOperator):
     how: str
     left_columns: tuple[str, ...]
     right_columns: tuple[str, ...]
+    early: bool = field(default=False, metadata=IF_GIVEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -156,8 +156,9 @@ class _Compose:
 
     @_rule.register
     def _window_join(self, operator: plan.WindowJoin) -> list[PlanOperator]:
-        if operator.frame.lateness:
-            # An Aggregate would not let late rows pass, and rows that are unfolded have no revision.
+        if operator.frame.lateness or operator.early:
+            # An Aggregate would not let late rows pass, and rows that are unfolded have no revision. And it answers
+            # when a window is complete.
             return [operator]
         left, right = self.flow.inputs(operator)
         return paired(operator, left, right, operator.frame, self.form) or [operator]

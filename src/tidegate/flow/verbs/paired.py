@@ -199,6 +199,7 @@ class Paired(Building):
         lateness: Any = 0,
         how: str = "inner",
         over: str | None = None,
+        early: bool = False,
     ) -> Stream:
         """Return pairs of rows that are in the same window: a pair once for each window that has both.
 
@@ -218,6 +219,9 @@ class Paired(Building):
                 answered again, all of them, with a higher ``revision``. Not with ``"anti"``.
             how: ``"inner"``, ``"left"``, ``"right"``, ``"full"``, ``"semi"`` or ``"anti"``.
             over: With several time columns, the one that windows are on; the others must be equal.
+            early: Whether a pair comes in the step in which its later row comes, as in Structured Streaming, and not
+                when its window is complete. The rows are the same, and none is taken back; but rows at a time come
+                before that time is complete. Only ``"inner"``, without ``lateness``.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -233,11 +237,14 @@ class Paired(Building):
             frame = window_frame(self._over(over), size, size if every is None else every, offset, lateness)
             sides = joins.Sides.of(self, self._other(other), on, how)
             condition = sides.condition(where)
+            if early:
+                sides.check_early(frame.lateness)
             return self._add(
                 plan.WindowJoin,
                 sides.revised() if frame.lateness else sides.schema,
                 others=(sides.right,),
                 frame=frame,
                 where=condition,
+                early=early,
                 **sides.fields,
             )

@@ -31,9 +31,8 @@ from tidegate.local_engine.streaming.written import (
     copy_rows,
     picked,
     write_apart,
-    write_divided,
     write_few,
-    write_lookups,
+    write_pieces,
 )
 from tidegate.local_engine.types import unzoned
 
@@ -111,9 +110,12 @@ class LocalParts:
         if state or by:
             return self._write(files, path, local(rows), times, by, state=state)
         sink, began = (files.root, path.rpartition("/")[0]), monotonic()
+        pieces = local(rows).pieces or (local(rows),)
+        lookups = any(piece.lookup is not None for piece in pieces)
+        divided = self._seconds.get(sink, 0.0) > LONG and (self._many or not lookups)
         found = None
-        if divided := self._seconds.get(sink, 0.0) > LONG and (self._many or local(rows).lookup is None):
-            found = write_divided(self._backend, local(rows), place)
+        if divided or (lookups and self._many):
+            found = write_pieces(self._backend, pieces, place, divided=divided)
         if found is None:
             part = self._write(files, path, local(rows))
             # What cannot be divided now is not tried again in the next step.
@@ -140,8 +142,6 @@ class LocalParts:
     ) -> Part:
         """Write rows that are computed all at once."""
         place = files.here / path
-        if rows.lookup is not None and not state and not by and self._many:
-            return self._done(files, path, write_lookups(self._backend, rows, place))
         # Many rows give many results. Trying first whether they are few would compute them twice.
         many = self.new > FEW or (
             path.rpartition("/")[2].partition("-")[2].startswith("fold") and self._read_rows > FEW

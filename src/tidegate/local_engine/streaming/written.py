@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.divided import Share, at_once, shares
-from tidegate.local_engine.lookups import Side
+from tidegate.local_engine.lookups import LookupPairs, Side
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation
 from tidegate.local_engine.types import zoned
 
-__all__ = ["FILE", "copy_rows", "picked", "write_apart", "write_divided", "write_few", "write_lookups"]
+__all__ = ["FILE", "copy_rows", "picked", "write_apart", "write_few", "write_pieces"]
 
 
 def file_of_share(number: int) -> str:
@@ -123,29 +123,33 @@ def _shrinks(rows: pa.Table) -> bool:
     return bool(pa.compress(sample, "snappy").size < _SMALLER * sample.size)
 
 
-def write_divided(backend: LocalBackend, rows: LocalRelation, place: Path) -> tuple[int, int] | None:
-    """Write rows to a file for each core; return how many rows and files there are.
+def write_pieces(
+    backend: LocalBackend, pieces: Sequence[LocalRelation], place: Path, *, divided: bool
+) -> tuple[int, int] | None:
+    """Write rows that come in pieces; return how many rows there are, and how many shares of a piece at the most.
 
-    None if rows without lookups cannot or need not be divided; then nothing is written.
+    Some columns of a piece are looked up on the way, if that is possible. With ``divided``, each piece is written to a
+    file for each core. None if there is one piece only, without lookups, that cannot or need not be divided; then
+    nothing is written.
     """
-    if rows.lookup is not None:
-        return _write_lookups(backend, rows, place, divided=True)
-    with shares(backend.with_columns_as(rows, picked(rows.columns))) as given:
-        if not given:
-            return None
-        counts = at_once(given, lambda i, share: _write_batches(share.batches(_AT_A_TIME), place / file_of_share(i)))
-        return sum(counts), len(counts)
+    counts: list[list[int]] = []
+    for piece in pieces:
+        first = sum(map(len, counts))
+        if piece.lookup is not None:
+            counts.append(_write_lookups(backend, piece, piece.lookup, place, first, divided=divided))
+            continue
+        rows = backend.with_columns_as(piece, picked(piece.columns))
+        with shares(rows) if divided else nullcontext(()) as given:
+            if not given and len(pieces) == 1:
+                return None
+            counts.append(_write_shares(given or [Share(backend.connection, rows.sql)], place, first))
+    return sum(map(sum, counts)), max(map(len, counts))
 
 
-def write_lookups(backend: LocalBackend, rows: LocalRelation, place: Path) -> int:
-    """Write rows to a file, and look up some of their columns on the way; return the number of rows."""
-    return _write_lookups(backend, rows, place, divided=False)[0]
-
-
-def _write_lookups(backend: LocalBackend, rows: LocalRelation, place: Path, *, divided: bool) -> tuple[int, int]:
-    """Return how many rows and files were written."""
-    lookup = rows.lookup
-    assert lookup is not None
+def _write_lookups(
+    backend: LocalBackend, rows: LocalRelation, lookup: LookupPairs, place: Path, first: int, *, divided: bool
+) -> list[int]:
+    """Write rows, and look up some of their columns on the way; return the number of rows of each share."""
     others = [column for column in rows.columns if column.name not in lookup.columns]
     numbers = [side.number for side in lookup.sides]
     with lookup.held():
@@ -159,14 +163,25 @@ def _write_lookups(backend: LocalBackend, rows: LocalRelation, place: Path, *, d
                 columns[name] = _looked_up(texts[name], batch.column(numbers[origin.side]))
             return pa.table({c.name: columns[c.name] for c in rows.columns})
 
-        def write(i: int, share: Share) -> int:
-            return _write_batches(map(looked_up, share.batches(_AT_A_TIME)), place / file_of_share(i))
-
         shown = picked(others) + ", " if others else ""
         found = backend.with_columns_as(lookup.pairs, shown + ", ".join(numbers))
         with shares(found) if divided else nullcontext(()) as given:
-            counts = at_once(given, write) if given else [write(0, Share(backend.connection, found.sql))]
-            return sum(counts), len(counts)
+            return _write_shares(given or [Share(backend.connection, found.sql)], place, first, looked_up)
+
+
+def _write_shares(
+    given: Sequence[Share],
+    place: Path,
+    first: int,
+    made: Callable[[pa.RecordBatch], pa.RecordBatch | pa.Table] = lambda batch: batch,
+) -> list[int]:
+    """Write a file for each share that has rows, numbered from ``first`` on; return the number of rows of each."""
+
+    def write(i: int, share: Share) -> int:
+        return _write_batches(map(made, share.batches(_AT_A_TIME)), place / file_of_share(first + i))
+
+    # The engine's own connection is that of this thread.
+    return at_once(given, write) if len(given) > 1 else [write(0, given[0])]
 
 
 def _write_batches(batches: Iterable[pa.RecordBatch | pa.Table], to: Path) -> int:

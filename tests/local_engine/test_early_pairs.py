@@ -1,0 +1,121 @@
+"""Joins in windows that answer early: pairs come in the step of their later row, each once, and no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import tidegate as tg
+from tests.flow.case import assert_same_rows
+from tests.flow.specified import by_reference
+from tests.local_engine.place import Place
+from tests.local_engine.steps import run_locally
+from tests.spark.steps import Cuts
+from tidegate.engine.keepers import keepers_of
+from tidegate.engine.keepers.early_pairs import EarlyPairs
+from tidegate.engine.keepers.keeper import HeldState
+from tidegate.engine.storage.errors import FlowChanged
+
+#: Rows of both sides come in one step, in several, before and after each other, and late.
+CUTS: Cuts = [
+    {"a": [(0, "p", 1), (3, "p", 2)], "b": [(1, "p", 10)]},
+    {"a": [], "b": [(2, "p", 20), (5, "q", 30)]},
+    {"a": [(4, "p", 3), (4, None, 4)], "b": []},
+    {"a": [(9, "q", 5)], "b": [(4, None, 40), (7, "q", 50)]},
+    # Below 6 all is complete: these are late.
+    {"a": [(5, "q", 6)], "b": [(3, "p", 60)]},
+    {"a": [(7, "q", 7)], "b": [(9, "q", 70)]},
+]
+#: The rows that are on time.
+ON_TIME = {side: [row for cut in CUTS for row in cut[side] if row[-1] not in (6, 60)] for side in "ab"}
+
+
+def flow_of(*, early: bool = True) -> tg.Flow:
+    flow = tg.Flow("early")
+    left = flow.source("a", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(3))
+    right = flow.source("b", "t INT, k STRING, y INT", time="t", watermark=tg.bounded(3))
+    flow.sink("out", left.window_join(right, on="k", size=4, every=2, early=early))
+    return flow
+
+
+def answers(place: Path, **options: Any) -> list[tuple[Any, ...]]:
+    return run_locally(flow_of().plan, CUTS, {}, place, **options)["out"]
+
+
+@pytest.mark.parametrize("how", ["", "restart", "cold", "parts"])
+def test_the_pairs_are_those_of_the_specification(tmp_path: Path, how: str) -> None:
+    """Whether a run is started again in between, has lost what it holds in memory, or keeps state in many parts."""
+    options = {"restart": how == "restart", "cold": how == "cold", "fold": how != "parts"}
+    assert_same_rows(answers(tmp_path, **options), by_reference(flow_of(early=False), ON_TIME))
+
+
+def test_a_pair_comes_with_its_later_row(tmp_path: Path) -> None:
+    """After each step there are the pairs of all rows so far, and the end of the input brings no others."""
+    answers(tmp_path)
+    so_far: list[tuple[Any, ...]] = []
+    for step in range(len(CUTS) + 1):
+        tables = [pq.read_table(path) for path in (tmp_path / "out" / f"step={step}").glob("*.parquet")]
+        so_far += [tuple(row.values()) for table in tables for row in table.to_pylist()]
+        came = {side: [row for cut in CUTS[: step + 1] for row in cut[side] if row in ON_TIME[side]] for side in "ab"}
+        assert_same_rows(so_far, by_reference(flow_of(early=False), came))
+    assert len(so_far) == 14
+
+
+def _old_with_new_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New left rows meet all right ones, and new right rows nobody."""
+    real = EarlyPairs.answer
+
+    def answer(self: EarlyPairs, held: HeldState, moved: Any) -> Any:
+        return real(self, held, moved) if held.new_parts(0) else held.answers(None)
+
+    monkeypatch.setattr(EarlyPairs, "answer", answer)
+
+
+def _all_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every row of the state counts as new."""
+    monkeypatch.setattr(HeldState, "new_parts", lambda self, port: self.states[port].parts)
+
+
+def _new_with_new_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are forgotten after their step."""
+    monkeypatch.setattr(EarlyPairs, "outlived", lambda self, port, last, at: True)
+
+
+def _when_complete_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers of a join that waits come as well."""
+    monkeypatch.setattr(EarlyPairs, "on_arrival", False)
+
+
+@pytest.mark.parametrize("mutant", [_old_with_new_is_left_out, _all_with_all, _new_with_new_only, _when_complete_too])
+def test_broken_joins_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutant: Any) -> None:
+    """The comparison can fail, for each of these."""
+    mutant(monkeypatch)
+    with pytest.raises(AssertionError):
+        assert_same_rows(answers(tmp_path), by_reference(flow_of(early=False), ON_TIME))
+
+
+def test_it_is_kept_as_another_state() -> None:
+    """Rows that wait for their window have not been paired yet, those of early pairs have: neither goes on as other."""
+    (waits,), (early,) = (keepers_of(flow_of(early=flag).plan).values() for flag in (False, True))
+    assert not isinstance(waits, EarlyPairs)
+    assert isinstance(early, EarlyPairs)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_checkpoint_of_one_is_refused_by_the_other(tmp_path: Path, first: bool) -> None:
+    """Otherwise pairs would be lost, or come twice."""
+
+    def flow(*, early: bool) -> tg.Flow:
+        flow = tg.Flow("early")
+        rows = flow.source("s", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(3))
+        flow.sink("out", rows.window_join(rows.select("k", "x AS y"), on="k", size=4, early=early))
+        return flow
+
+    place = Place(tmp_path)
+    place.feed.add((1, "a", 1))
+    place.run(flow(early=first))
+    with pytest.raises(FlowChanged):
+        place.run(flow(early=not first))
