@@ -12,7 +12,7 @@ __all__ = ["EarlyPairs"]
 
 
 class EarlyPairs(RowsInWindows[plan.WindowJoin]):
-    """Rows of both inputs. A step answers with the pairs that have a new row, whatever the frontiers are.
+    """Rows of both inputs. A step answers with the pairs that have a new row, as `tidegate.spec.aggregate.J` does.
 
     A new row came on time, so none of its windows was complete before the step. So no pair comes too late, and a row
     that is still kept, but whose windows are all complete, makes no pair with it.
