@@ -4,7 +4,7 @@
 
 Rows are in files, one for every 50 ms at a rate, and a step takes those of half a second, as on streams that come as
 fast as they are answered. What counts is the time of the processor, of all threads: other programs disturb it less than
-the clock. Joins have tumbling windows, whole ones. Several runs, of which the first does not count.
+the clock. Joins have tumbling windows, whole ones, and answer early. Several runs, of which the first does not count.
 """
 
 from __future__ import annotations

@@ -723,6 +723,15 @@ its window is complete
   at: flow 'bad'
   hint: how="inner", or leave early out""",
     ),
+    "early pairs by a text": (
+        lambda f: ints(f).window_join(ints(f, "r"), on=("k", "x"), size=5, early="no"),
+        errors.BadArgument,
+        TypeError,
+        """expected early=True or early=False, got 'no'
+  at: window_join(…) on s
+  at: flow 'bad'
+  hint: True: a pair comes with its later row""",
+    ),
     "early pairs that are revised": (
         lambda f: ints(f).window_join(ints(f, "r"), on=("k", "x"), size=5, lateness=5, early=True),
         errors.BadArgument,

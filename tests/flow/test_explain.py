@@ -131,7 +131,7 @@ def test_a_join_that_is_revised_says_so() -> None:
     flow.sink("out", left.window_join(right, on="k", size="1 hour", lateness="1 day"))
     shown = str(flow.explain())
     assert "windows of 1 hour, revised for 1 day" in shown
-    assert "holds rows of both sides per window, until 1 day after its end on both" in shown
+    assert "holds rows of both sides in a window, until 1 day after its end on both" in shown
 
 
 def test_early_pairs_are_told_of() -> None:
@@ -141,8 +141,9 @@ def test_early_pairs_are_told_of() -> None:
     flow.sink("out", left.window_join(right, on="k", size="1 hour", early=True))
     shown = str(flow.explain())
     assert "a pair comes as soon as both rows are there" in shown
-    assert "holds rows of both sides per window, until its end is complete on both" in shown
+    assert "holds rows of both sides in a window, until its end is complete on both" in shown
     assert "on an endless one, window_join#1 keeps all rows for ever" in shown
+    assert "if it is added to a checkpoint later, it begins with rows that come then" in shown
 
 
 def test_what_is_forgotten_is_said() -> None:
@@ -174,7 +175,7 @@ def test_a_sound_flow_has_no_warnings() -> None:
 
 WARNED: dict[str, Callable[[tg.Flow], tg.Stream]] = {
     "nothing is complete before the end of its input": lambda f: f.source("s", "t INT", time="t").gate(),
-    "one silent k holds back gate#1": lambda f: f.source(
+    "if one k is silent, gate#1 waits for ever": lambda f: f.source(
         "s", "t INT, k STRING", time="t", watermark=tg.bounded(1, by="k")
     ).gate(),
     "every row is kept for ever, for count(DISTINCT x)": lambda f: ints(f).accumulate(n="count(DISTINCT x)"),

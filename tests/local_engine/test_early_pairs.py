@@ -14,10 +14,10 @@ from tests.flow.specified import by_reference
 from tests.local_engine.place import Place
 from tests.local_engine.steps import run_locally
 from tests.spark.steps import Cuts
-from tidegate.engine.keepers import keepers_of
 from tidegate.engine.keepers.early_pairs import EarlyPairs
 from tidegate.engine.keepers.keeper import HeldState
 from tidegate.engine.storage.errors import FlowChanged
+from tidegate.local_engine.streaming import parts
 
 #: Rows of both sides come in one step, in several, before and after each other, and late.
 CUTS: Cuts = [
@@ -84,12 +84,12 @@ def _new_with_new_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EarlyPairs, "outlived", lambda self, port, last, at: True)
 
 
-def _when_complete_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answers of a join that waits come as well."""
+def _when_due_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps answer only if a window becomes complete in them."""
     monkeypatch.setattr(EarlyPairs, "on_arrival", False)
 
 
-@pytest.mark.parametrize("mutant", [_old_with_new_is_left_out, _all_with_all, _new_with_new_only, _when_complete_too])
+@pytest.mark.parametrize("mutant", [_old_with_new_is_left_out, _all_with_all, _new_with_new_only, _when_due_only])
 def test_broken_joins_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutant: Any) -> None:
     """The comparison can fail, for each of these."""
     mutant(monkeypatch)
@@ -97,11 +97,27 @@ def test_broken_joins_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         assert_same_rows(answers(tmp_path), by_reference(flow_of(early=False), ON_TIME))
 
 
-def test_it_is_kept_as_another_state() -> None:
-    """Rows that wait for their window have not been paired yet, those of early pairs have: neither goes on as other."""
-    (waits,), (early,) = (keepers_of(flow_of(early=flag).plan).values() for flag in (False, True))
-    assert not isinstance(waits, EarlyPairs)
-    assert isinstance(early, EarlyPairs)
+def test_few_rows_on_many_are_written_by_lookups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many answers there may be is said by all rows that a step read, not by those that it read last."""
+    written: list[int] = []
+    real = parts.write_pieces
+
+    def counted(backend: Any, pieces: Any, place: Path, **options: Any) -> Any:
+        found = real(backend, pieces, place, **options)
+        written.append(len(pieces))
+        return found
+
+    monkeypatch.setattr(parts, "write_pieces", counted)
+    flow = tg.Flow("many")
+    rows = flow.source("s", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(0))
+    flow.sink("out", rows.window_join(rows.select("k AS other", "x AS y"), on=(), size=9999, where="x < y", early=True))
+    place = Place(tmp_path)
+    place.feed.add(*((1, f"{i}", i) for i in range(parts.VERY_FEW + 1)))
+    place.feed.add((2, "new", 0), (2, "newer", 9))
+    place.run(flow)
+    assert written == [1, 2]
+    n = parts.VERY_FEW + 1
+    assert len(place.rows()) == n * (n - 1) // 2 + (n - 1) + (n - 10) + 9 + 1
 
 
 @pytest.mark.parametrize("first", [True, False])

@@ -72,7 +72,7 @@ class Asked:
     @property
     def early(self) -> bool:
         """Whether it is a Join that answers before a window is complete."""
-        return self.joins and self.tumbling
+        return self.joins and self.tumbling and self.form == "dedicated"
 
     def flow(self) -> Flow:
         """Build it; times are complete as soon as a later one was seen."""
@@ -80,7 +80,8 @@ class Asked:
             selectivity, work = self.query[1:].split("x")
             flow = synthetic.synthetic_map(float(selectivity), int(work), watermark=bounded("0 seconds"))
         else:
-            more = {"every": f"{SIZES[self.query[1]]:g} seconds", "early": True} if self.early else {}
+            every = {"every": f"{SIZES[self.query[1]]:g} seconds"} if self.joins and self.tumbling else {}
+            more = every | ({"early": True} if self.early else {})
             flow = QUERIES[self.query](watermark=bounded("0 seconds"), **more)
         return FORMS[self.form](flow)
 

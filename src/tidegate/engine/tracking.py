@@ -30,7 +30,7 @@ class Tracking:
     """The frontier of every operator and sink, computed from the frontiers of the sources.
 
     The tracker has one pointstamp for each element of a source's frontier. Operators have none: an operator answers for
-    a time in the same step that completes it, so after the step it holds nothing back.
+    a time in the step that completes it, or before, so after the step it holds nothing back.
 
     An operator's summary says how far it moves the least times that may still come. It is neutral for all operators,
     except for an `at` that moves all rows by one span. It is neutral for sessions, too: an answer of a session is later

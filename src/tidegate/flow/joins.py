@@ -166,8 +166,14 @@ class Sides:
         columns = (*self.schema.columns, Column("revision", "INT"))
         return Schema(distinct_names(columns, hint="rename one with select(…)"), self.schema.time)
 
-    def check_early(self, lateness: int) -> None:
-        """Raise if pairs cannot be answered before their window is complete."""
+    def check_early(self, early: object, lateness: int) -> None:
+        """Raise if ``early`` is not a bool, or if pairs cannot be answered before their window is complete."""
+        if not isinstance(early, bool):
+            raise BadArgument(
+                f"expected early=True or early=False, got {early!r}", hint="True: a pair comes with its later row"
+            )
+        if not early:
+            return
         if self.how != "inner":
             raise BadArgument(
                 f"expected early=True in an inner join only, got one of kind {self.how}: whether a row has no match is "

@@ -64,11 +64,10 @@ def _shares(rows: LocalRelation, stack: ExitStack) -> Sequence[Share]:
     base, others = rows.leaves()
     if any(_has_more(leaf, _BESIDE) for leaf in others):
         return ()
-    beside = {leaf.name: _fetched(leaf) for leaf in others}
-    if any(table is None for table in beside.values()) or (divided := _fetched(base)) is None:
+    if (divided := _fetched(base)) is None or (number := min(backend.threads, divided.num_rows // _LEAST)) < 2:
         return ()
-    number = min(backend.threads, divided.num_rows // _LEAST)
-    if number < 2:
+    beside = {leaf.name: _fetched(leaf) for leaf in others}
+    if any(table is None for table in beside.values()):
         return ()
     tables = {name: backend.fresh_name() for name in (base.name, *beside)}
     sql = rows.sql_with({name: f"SELECT * FROM {table}" for name, table in tables.items()})

@@ -59,10 +59,8 @@ def _keeper(operator: PlanOperator, inputs: Sequence[Schema], *, allow_pickle: b
         case plan.WindowTop(by=by):
             fixed = isinstance(operator.frame, WindowFrame)
             return _windows(operator, inputs, operator.frame, by, small=FirstInWindows if fixed else None)
-        case plan.WindowJoin(frame=frame, early=True):
-            return EarlyPairs(operator, inputs, frame)
-        case plan.WindowJoin(frame=frame):
-            return (RevisedJoins if frame.lateness else RowsInWindows)(operator, inputs, frame)
+        case plan.WindowJoin(frame=frame, early=early):
+            return (EarlyPairs if early else RevisedJoins if frame.lateness else RowsInWindows)(operator, inputs, frame)
         case plan.Accumulate(aggregation=aggregation):
             return (AllCells if mergeable(aggregation) else AllRows)(operator, inputs)
         case plan.Top():

@@ -131,7 +131,7 @@ class Keeper(ABC, Generic[O]):
     #: What the state contains. If another version of Tidegate keeps something else, it can't continue from this state.
     keeps = "rows"
     #: Whether new rows can be written to the state before the frontiers of the step and the late rows are known.
-    early = True
+    written_first = True
     #: Whether it can be decided for each part alone which of its rows are still needed.
     parts_apart = True
     #: Whether the engine computes the answers without Python functions. Few rows are then best in one task.
@@ -184,7 +184,7 @@ class Keeper(ABC, Generic[O]):
 
     @abstractmethod
     def answer(self, held: HeldState, moved: FrontierMove) -> Answer:
-        """Return the answers at times that became complete."""
+        """Return the answers at times that became complete; those that come on arrival, for the new rows."""
 
     def keep(self, held: HeldState, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return the rows of a state that later answers may still need, if the frontier is ``at``."""

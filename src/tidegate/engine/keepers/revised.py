@@ -37,7 +37,7 @@ class Revised(WaitingRows[Windowed]):
     """
 
     # Late rows are admitted to windows only after the new rows were read.
-    early = False
+    written_first = False
     takes_late = True
     keeps = "rows in windows"
 

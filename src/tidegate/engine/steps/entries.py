@@ -42,7 +42,7 @@ def entries(flow: Plan, keepers: Mapping[str, Keeper[Any]], host: Host, shapes: 
     found = {
         (operator.id, port): sources
         for operator, port in held
-        if keepers[operator.id].early
+        if keepers[operator.id].written_first
         and (sources := reached[operator.inputs[port]]) is not None
         and _observable(flow, host, shapes, operator.inputs[port], sources)
     }

@@ -148,7 +148,7 @@ def kept_text(plan: Plan, operator: PlanOperator) -> str:
         case p.IntervalJoin():
             return "; ".join(f"{side} rows {_needed(operator, port)}" for port, side in enumerate(("left", "right")))
         case p.WindowJoin(frame=frame):
-            return f"rows of both sides per window, until {_end(frame, _input(plan, operator))} on both"
+            return f"rows of both sides in a window, until {_end(frame, _input(plan, operator))} on both"
         case p.Iterate(rounds=None):
             return f"rows of all inputs, and what is known of each key, for ever{per_time(operator)}"
         case p.Iterate():
@@ -162,11 +162,18 @@ def kept_text(plan: Plan, operator: PlanOperator) -> str:
 
 def new_sink_text(plan: Plan, sink: Sink) -> str:
     """Return what a sink begins with if it is added to a flow that already has a checkpoint."""
-    waits = any(plan[id_].keeps_state for id_ in plan.upstream(sink.input))
-    if waits:
+    if _answers_when_complete(plan, plan[sink.input]):
         # Operators with state cannot be added.
         return "if it is added later to operators that a checkpoint has, it begins with times that become complete then"
     return "if it is added to a checkpoint later, it begins with rows that come then"
+
+
+def _answers_when_complete(plan: Plan, operator: PlanOperator) -> bool:
+    """Whether rows of an operator come when their time is complete, and none of them when it comes in."""
+    if operator.keeps_state:
+        return not getattr(operator, "early", False)
+    streams = [given for given in plan.inputs(operator) if given.schema.time]
+    return bool(streams) and all(_answers_when_complete(plan, given) for given in streams)
 
 
 def later(plan: Plan, operator: PlanOperator) -> str:
@@ -198,11 +205,14 @@ def warnings_of(plan: Plan) -> Iterator[Concern]:
         yield from _exploding(operator)
 
 
-def _never(plan: Plan, waiting: Sequence[str]) -> str:
-    """Return in words what happens to operators that wait for times which are never complete."""
+def _held_back(plan: Plan, waiting: Sequence[str], happens: str) -> str:
+    """Return in words what happens to operators that wait for times: ``happens`` has a place for those that wait.
+
+    Those that answer early only keep their rows.
+    """
     early = [id_ for id_ in waiting if getattr(plan[id_], "early", False)]
     silent = [id_ for id_ in waiting if id_ not in early]
-    texts = [f"{', '.join(silent)} never answers"] if silent else []
+    texts = [happens.format(", ".join(silent))] if silent else []
     texts += [f"{', '.join(early)} keeps all rows for ever"] if early else []
     return ", and ".join(texts)
 
@@ -214,9 +224,10 @@ def _never_complete(plan: Plan, operator: PlanOperator) -> Iterator[Concern]:
     if not waiting:
         return
     if isinstance(operator.watermark, AtEnd):
+        endless = _held_back(plan, waiting, "{} never answers")
         yield Concern(
             operator.id,
-            f"nothing is complete before the end of its input: on an endless one, {_never(plan, waiting)}",
+            f"nothing is complete before the end of its input: on an endless one, {endless}",
             'on a stream, give it a watermark, as bounded("10 minutes"), punctuated(…) or published(…); or a clock',
         )
     if (
@@ -227,7 +238,7 @@ def _never_complete(plan: Plan, operator: PlanOperator) -> Iterator[Concern]:
     ):
         yield Concern(
             operator.id,
-            f"one silent {operator.watermark.by} holds back {', '.join(waiting)} for ever",
+            f"if one {operator.watermark.by} is silent, {_held_back(plan, waiting, '{} waits for ever')}",
             'let silent ones go: bounded(…, by=…, idle="5 minutes")',
         )
 

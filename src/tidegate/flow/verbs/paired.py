@@ -237,8 +237,7 @@ class Paired(Building):
             frame = window_frame(self._over(over), size, size if every is None else every, offset, lateness)
             sides = joins.Sides.of(self, self._other(other), on, how)
             condition = sides.condition(where)
-            if early:
-                sides.check_early(frame.lateness)
+            sides.check_early(early, frame.lateness)
             return self._add(
                 plan.WindowJoin,
                 sides.revised() if frame.lateness else sides.schema,

@@ -77,15 +77,26 @@ class LocalParts:
         #: Rows that were staged to be published, if they are few, by path.
         self._written = written
         #: The number of new rows of the step. If it is small, there are usually few answers.
-        self.new = FEW + 1
+        self._new = FEW + 1
         #: How many seconds the rows of each sink took when they were written last, on all cores together.
         self._seconds: dict[tuple[str, str], float] = {}
-        #: The number of rows that were read last, from which parts are merged and answers computed.
-        self._read_rows = 0
+        #: The number of rows that were read last, from which parts are merged; and the most that were read in the step,
+        #: from which answers are computed.
+        self._read_rows = self._most_read = 0
+
+    @property
+    def new(self) -> int:
+        """The number of new rows of the step."""
+        return self._new
+
+    @new.setter
+    def new(self, rows: int) -> None:
+        self._new, self._most_read = rows, 0
 
     def read(self, parts: Sequence[Part], shape: tuple[Column, ...], *, coalesced: bool = False) -> Relation:  # noqa: ARG002
         """Return the rows of some parts."""
         self._read_rows = sum(part.rows for part in parts)
+        self._most_read = max(self._most_read, self._read_rows)
         if not parts:
             return self._backend.nothing(shape)
         alike: dict[pa.Schema, list[str]] = {}
@@ -122,13 +133,13 @@ class LocalParts:
             self._seconds[sink] = 0.0 if divided else monotonic() - began
             return part
         count, shares = found
-        self._seconds[sink] = (monotonic() - began) * shares
+        self._seconds[sink] = 0.0 if divided and shares == 1 else (monotonic() - began) * shares
         return self._done(files, path, count)
 
     @property
     def _many(self) -> bool:
         """Whether there are so many new rows, or rows that were read, that there may be many answers."""
-        return max(self.new, self._read_rows) > VERY_FEW
+        return max(self.new, self._most_read) > VERY_FEW
 
     def _write(
         self,
