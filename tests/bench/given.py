@@ -10,7 +10,7 @@ from typing import Any
 from bench.aggregates.queries import draw_scans, draw_texts
 from bench.aggregates.queries.scans import SAMPLES
 
-__all__ = ["QUICK", "given", "rounded", "scans", "texts"]
+__all__ = ["CHANGES", "QUICK", "changed", "given", "rounded", "scans", "texts"]
 
 START = datetime(2026, 1, 1)
 AWKWARD = [
@@ -22,8 +22,10 @@ AWKWARD = [
     (START, "aaaaaaaaaaa", "bbbbbbbbbbb c bbbbbbbbbbb", "ccccccccccc"),
     (START, "aaaaaaaaaa", "a \n", "a \u0085"),
 ]
-#: Changes that Java splits at blanks into 1, 2, 1, 2, 0 and 1 parts.
-CHANGES = ("a", "a \n", "a  ", "a \u0085", "  ", "")
+#: Changes, and into how many parts Java splits them at blanks.
+CHANGES = {"a": 1, "a \n": 2, "a  ": 1, "a \u0085": 2, "  ": 0, "": 1}
+#: One of the first has 211 letters, in lower case 212; so the second is as long as it, or the third.
+LONGER_IN_LOWER_CASE = ("İ" + "x" * 210, "y" * 211, "z" * 212)
 #: One of each kind and cost on each kind of data runs in every test run, the others in the long one.
 QUICK = ("LLM", "HHM", "ALJ", "lhm", "hlm", "hlj")
 
@@ -36,7 +38,14 @@ def texts(name: str) -> list[Any]:
     rows = [row for row in islice(draw_texts(Random(3), apart=apart), 60) if len(row[1]) > 100][:16]
     rows += [(ts, orig.upper(), change, updated) for ts, orig, change, updated in rows[:3]]
     rows += [(ts, orig[::-1], change, updated) for ts, orig, change, updated in rows[:16]]
+    rows += [(START, orig, "a", "") for orig in LONGER_IN_LOWER_CASE]
     return rows + [(START, f"{i}".rjust(220, "x"), change, "") for i, change in enumerate(CHANGES)]
+
+
+def changed() -> list[Any]:
+    """Two texts of each change, all equally long: the second last letter is the number of the change."""
+    changes = [(f"{i}{twin}", change) for i, change in enumerate(CHANGES) for twin in "ab"]
+    return [(START, orig.rjust(220, "x"), change, "") for orig, change in changes]
 
 
 def scans(name: str) -> list[Any]:

@@ -112,8 +112,9 @@ def _windows(name: str, rows: list[Any]) -> Iterator[tuple[datetime, Hashable, l
 
 def _matches(name: str, a: Any, b: Any, published: bool = False) -> bool:
     if name.isupper():
-        # No letter that is drawn has another length in lower case.
-        return len(a[1]) == len(b[1]) and _long_enough(name, len(a[1])) and a[1].lower() != b[1].lower()
+        lowered = a[1].lower(), b[1].lower()
+        length, other = map(len, lowered if published else (a[1], b[1]))
+        return length == other and _long_enough(name, length) and lowered[0] != lowered[1]
     difference, bound = _difference(a, b, 76 if published else 761), BOUNDS[name[0]]
     return 0 < difference < bound or (published and difference == bound)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tidegate.check.explore import explore
 from tidegate.check.mutants import MUTANTS
-from tidegate.progress import Enter, Graph, Leave, PropagationConf, Tracker
+from tidegate.progress import Enter, Graph, Leave, PropagationConf
 from tidegate.progress.errors import Forbidden
 from tidegate.time import Antichain, Nat, Poset, Product, ZMultiset
 
@@ -86,18 +86,6 @@ def test_updates_must_reach_their_sender():
     assert violation.name == "rec = glob + info"
     assert "'w1'" in violation.counterexample
     assert len(violation.trace) == 3
-
-
-def test_receiving_changes_the_pointstamps_by_the_update():
-    """`recv_upd` changes the receiver's pointstamps by the oldest update from that sender to that receiver."""
-    tracker = Tracker(CHAIN, {"w1": [("a", 0)], "w2": [("a", 1)]})
-    tracker.propagate("w2")
-    for w, t in (("w1", 0), ("w2", 1)):
-        tracker.perf_op(w, neg=[("a", t)])
-        tracker.send_upd(w, [("a", t)])
-    tracker.recv_upd("w1", "w2")
-    assert tracker.conf.of("w2").pts["a"] == ZMultiset({1: 1})
-    assert tracker.conf.pts_are_glob() is None
 
 
 def test_leaving_a_scope_lowers_the_time():

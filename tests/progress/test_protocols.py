@@ -365,3 +365,15 @@ def test_all_workers_learn_the_frontier():
         assert tracker.implied_frontier(w, "b.1") == tracker.frontier(w, "b.1")
     assert tracker.conf.safe() is None
     assert tracker.conf.pts_are_glob() is None
+
+
+def test_receiving_changes_the_pointstamps_by_the_update():
+    """`recv_upd` changes the receiver's pointstamps by the oldest update from that sender to that receiver."""
+    tracker = Tracker(Graph(Nat(), {("a", "b"): 0}), {"w1": [("a", 0)], "w2": [("a", 1)]})
+    tracker.propagate("w2")
+    for w, t in (("w1", 0), ("w2", 1)):
+        tracker.perf_op(w, neg=[("a", t)])
+        tracker.send_upd(w, [("a", t)])
+    tracker.recv_upd("w1", "w2")
+    assert tracker.conf.of("w2").pts["a"] == ZMultiset({1: 1})
+    assert tracker.conf.pts_are_glob() is None

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import zip_longest
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.drawing import drawn_examples
 from tests.flow.case import instants, ints, pairs, span
 
 import tidegate as tg
 from tidegate.flow.errors import BadInput, BadResult
-from tidegate.spec import DT, WM, Operator
-from tidegate.time import TOP
+from tidegate.spec import DT, WM, Operator, produce
+from tidegate.spec.aggregate import J, Window
+from tidegate.time import TOP, Inl, Inr, Int
 
 
 def row(t: int, x: int = 0, k: str = "a") -> DT[int, dict[str, Any]]:
@@ -155,6 +161,51 @@ def test_late_rows_pass_a_union_in_their_place() -> None:
     assert results.late == {"l": [row(3, x=4)], "r": []}
 
 
+#: Rows and watermarks in any order, so that many rows are late.
+DISORDERED = st.lists(
+    st.tuples(st.integers(0, 8), st.integers(0, 3), st.sampled_from("aab")).map(lambda e: row(e[0], e[1], e[2]))
+    | st.integers(0, 8).map(WM),
+    max_size=10,
+)
+
+
+@given(DISORDERED, DISORDERED, st.integers(1, 3), st.integers(0, 2), st.integers(1, 4))
+@drawn_examples(60, 600)
+def test_the_last_revisions_of_a_join_are_the_pairs_of_J(
+    lefts: list[Any], rights: list[Any], every: int, more: int, lateness: int
+) -> None:
+    """With lateness, J gives a pair when its second tuple comes, and a flow answers the window and key anew."""
+    flow, size = tg.Flow("late"), every + more
+    left, right = ints(flow, "l"), ints(flow, "r").select("k", "x AS y")
+    flow.sink("out", left.window_join(right, on="k", where="x <= y", size=size, every=every, lateness=lateness))
+    last: dict[Any, tuple[int, Counter[Any]]] = {}
+    for r in flow.reference({"l": lefts, "r": rights}).rows("out"):
+        number, found = last.get((r["t"], r["k"]), (-1, Counter()))
+        if r["revision"] > number:
+            number, found = r["revision"], Counter()
+        assert r["revision"] == number
+        found[r["x"], r["y"]] += 1
+        last[r["t"], r["k"]] = number, found
+    window = Window(every, size, key=lambda t, d: d["k"], lateness=lateness)
+    join = J(Int(), window, window, lambda a, b: a[1]["x"] <= b[1]["x"])
+    expected: dict[Any, Counter[Any]] = {}
+    for event in produce(join, in_turn(lefts, rights)):
+        if isinstance(event, DT):
+            (_, a), (_, b) = event.d
+            expected.setdefault((event.t, a["k"]), Counter())[a["x"], b["x"]] += 1
+    assert {place: found for place, (_, found) in last.items()} == expected
+
+
+def in_turn(lefts: list[Any], rights: list[Any]) -> list[Any]:
+    """The events of two inputs as the reference takes them: the first of each, the second of each, and so on."""
+    return [
+        DT(side(event.t), event.d) if isinstance(event, DT) else WM(side(event.t))
+        for both in zip_longest(lefts, rights)
+        for side, event in zip((Inl, Inr), both, strict=True)
+        if event is not None
+    ]
+
+
 class AtTheEnd(Operator[Any, Any]):
     """Answers only when its input ends, at a time that it was given."""
 
@@ -189,10 +240,10 @@ def test_at_the_end_times_come_in_an_order_of_their_own() -> None:
             return (self, []) if isinstance(event, DT) else (Times(seen), [DT(event.t, {"seen": seen})])
 
     rows = [{"v": v, "w": w, "k": "a", "x": 0} for v, w in ((0, 0), (0, 1), (1, 0), (0, 7))]
-    for given in (rows, rows[::-1], rows[2:] + rows[:2]):
+    for events in (rows, rows[::-1], rows[2:] + rows[:2]):
         flow = tg.Flow("end")
         flow.sink("out", pairs(flow).process(Times(), by="k", schema="seen STRING"))
-        out = flow.reference({"s": [DT((r["v"], r["w"]), r) for r in given]}).rows("out")
+        out = flow.reference({"s": [DT((r["v"], r["w"]), r) for r in events]}).rows("out")
         assert max(row["seen"] for row in out) == "00010710"
 
 

@@ -1,6 +1,8 @@
 """The statements on Aggregates hold on generated streams, and each of the important ones can fail."""
 
 import datetime
+import math
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -16,6 +18,7 @@ from tidegate.spec.aggregate import (
     A_plus,
     Embedded,
     Folding,
+    J,
     Window,
     composed_infinity,
     composed_J,
@@ -305,6 +308,41 @@ def test_lateness_re_emits_and_then_discards():
     after, out = fproduce(op, events)
     assert out == [DT(1, 1), WM(1), DT(1, 2), WM(2), DT(1, 3), WM(3)]
     assert after.discarded == (DT(0, "d"),)
+
+
+def test_a_join_with_lateness_pairs_what_is_late_and_then_refuses_it():
+    """A late tuple meets all of the other side's in its instance while W < γ.l + WS + L, and nothing after that."""
+    window = Window(2, 2, lateness=2)
+
+    def both(t):
+        return [WM(Inl(t)), WM(Inr(t))]
+
+    events = [DT(Inl(0), "a"), *both(1), DT(Inr(1), "b"), *both(2), DT(Inr(0), "c"), *both(3), DT(Inr(1), "d")]
+    found = list(produce(J(Nat(), window, window, lambda t1, t2: True), events))
+    assert found == [WM(1), DT(1, ((0, "a"), (1, "b"))), WM(2), DT(1, ((0, "a"), (0, "c"))), WM(3)]
+
+
+SIDED = st.tuples(st.sampled_from([Inl, Inr]), st.integers(0, 6), st.sampled_from(["a", "b", None])).map(
+    lambda e: WM(e[0](e[1])) if e[2] is None else DT(e[0](e[1]), e[2])
+)
+
+
+@given(st.lists(SIDED, max_size=12), WINDOWS, st.integers(0, 4))
+def test_a_join_gives_the_pairs_of_the_instances_that_took_both(events, window, lateness):
+    """An instance takes tuples of both sides until the lesser watermark has passed its end by the lateness."""
+    Ws, taken = {Inl: -math.inf, Inr: -math.inf}, {Inl: [], Inr: []}
+    for event in events:
+        side, t = type(event.t), event.t.t
+        if isinstance(event, WM):
+            Ws[side] = max(Ws[side], t + 1)
+            continue
+        starts = [l for l in range(0, t + 1, window.advance) if t < l + window.size]
+        places = [(l, window.key(t, event.d)) for l in starts if min(Ws.values()) < l + window.size + lateness]
+        taken[side] += [(place, (t, event.d)) for place in places]
+    pairs = [(p[0], a, b) for p, a in taken[Inl] for q, b in taken[Inr] if p == q and matches(a, b)]
+    late = replace(window, lateness=lateness)
+    found = [e for e in produce(J(Nat(), late, late, matches), events) if isinstance(e, DT)]
+    assert Counter((e.t, e.d) for e in found) == Counter((l + window.size - 1, (a, b)) for l, a, b in pairs)
 
 
 def test_the_periods_of_a_infinity_go_on_without_data():

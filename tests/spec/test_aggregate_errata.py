@@ -1,13 +1,15 @@
 """Where the paper on Aggregates fails its own property as printed, with the smallest example: docs/errata.md."""
 
-from dataclasses import replace
-from itertools import combinations_with_replacement
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement, product
 
 import pytest
 
 from tidegate.spec import DT, WM, Operator, fproduce, owed, produce
 from tidegate.spec.aggregate import (
     A,
+    Aggregate,
     Embedded,
     Folding,
     NotBounded,
@@ -16,6 +18,7 @@ from tidegate.spec.aggregate import (
     embed_join,
     embed_map,
     infinity,
+    merge_op,
     unfold,
     unfold_loop,
     unit,
@@ -29,18 +32,141 @@ def count(instance):
     return [len(instance.tuples)]
 
 
-def test_the_inequality_on_lateness_is_reversed():
-    """Section 2.3 and C2 take a late tuple if γ.l + WS <= W + L; it must be W < γ.l + WS + L."""
+def mended_rule(end, W, L):
+    """Whether a late tuple is taken into an instance with this right boundary: while it is kept."""
+    return end + L > W
 
-    def printed(end, W, L):
-        return end <= W + L
 
-    # Window [0, 2), watermark 1: a tuple at 0 is late, but its instance has not even answered yet.
-    assert not printed(end=2, W=1, L=0)
-    assert list(produce(A(Nat(), Window(2, 2), count), [WM(0), DT(0, "a")])) == [WM(0), DT(1, 1)]
-    # And with watermark 9 any tuple would be taken, however late.
-    assert printed(end=2, W=9, L=0)
-    assert fproduce(A(Nat(), Window(2, 2), count), [WM(8), DT(0, "a")])[0].discarded == (DT(0, "a"),)
+def printed_rule(end, W, L):
+    """The rule of section 2.3 and of C2 in section 4.4."""
+    return end <= W + L
+
+
+def proof_rule(end, W, L):
+    """What the proof of Lemma 3 says is met."""
+    return end > W + L
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled(Aggregate):
+    """A that takes late tuples by a rule that it is given."""
+
+    rule: Callable[..., bool] = mended_rule
+
+    def _add(self, event):
+        n, key = self.ticks.of(event.t), self.window.key(event.t, event.d)
+        places = [(l, key) for l in self.window.starts(n, self.ticks)]
+        if n < self.W:
+            places = [p for p in places if self.rule(self.end(p), self.W, self.window.lateness)]
+        if not places:
+            return replace(self, discarded=(*self.discarded, event)), []
+        more = {p: (*self.instances.get(p, ()), (event.t, event.d)) for p in places}
+        after = replace(self, instances={**self.instances, **more})
+        return after, after._fire(p for p in places if self.end(p) <= self.W)
+
+
+def by_rule(rule, A):
+    """The same Aggregate, by another rule on late tuples."""
+    return Ruled(A.ticks, A.window, A.f, A.most, rule=rule)
+
+
+def loop_by_rule(rule, **parts):
+    """The loop of X, with another rule in its A_1 and perhaps without one of the listings."""
+
+    def loop(order, d, *, schedule=None):
+        mended = unfold_loop(order, d, schedule=schedule)
+        return replace(mended, body=by_rule(rule, mended.body), **parts)
+
+    return loop
+
+
+class Passing(Operator):
+    """Passes everything through at once."""
+
+    def apply(self, event):
+        return self, [event]
+
+
+def test_the_rule_on_late_tuples_is_reversed():
+    """Section 2.3: as printed, what comes before the answer is refused, and what comes after it is taken for ever."""
+    op = A(Nat(), Window(2, 2), count)
+    # The watermark 1 makes a tuple at 0 late, but [0, 2) has not answered yet.
+    soon = [WM(0), DT(0, "a")]
+    assert list(produce(op, soon)) == [WM(0), DT(1, 1)]
+    assert list(produce(by_rule(printed_rule, op), soon)) == [WM(0)]
+    # Without lateness nothing is added after the answer. As printed, everything is, and it answers again.
+    for last in (1, 2, 9):
+        afterwards = [DT(0, "a"), WM(last), DT(0, "b")]
+        assert list(produce(op, afterwards)) == [DT(1, 1), WM(last)]
+        assert list(produce(by_rule(printed_rule, op), afterwards)) == [DT(1, 1), WM(last), DT(1, 1)]
+
+
+@pytest.mark.parametrize("window", [Window(2, 2), Window(1, 2), Window(2, 2, lateness=1), Window(1, 2, lateness=2)])
+def test_late_tuples_are_taken_by_the_mended_rule(window):
+    """On all streams of five of some events, A is the operator with the mended rule, and not that with the printed."""
+    op = A(Nat(), window, count)
+    streams = list(product([DT(0, "a"), DT(1, "b"), WM(0), WM(1), WM(5)], repeat=5))
+    assert all(list(produce(op, e)) == list(produce(by_rule(mended_rule, op), e)) for e in streams)
+    assert any(list(produce(op, e)) != list(produce(by_rule(printed_rule, op), e)) for e in streams)
+
+
+#: Two packs and their watermarks, which keep C1 with d = 1, and a delay until after all of them.
+PACKS = [DT(0, Embedded(("x", "y"))), WM(0), DT(1, Embedded(("z",))), WM(1), WM(2)]
+SLOW = (0, 0, 0, 0, 1)
+
+
+@pytest.mark.parametrize(("parts", "discards"), [({}, False), ({"enter": Passing()}, True)], ids=["List. 4", "without"])
+def test_c2_as_printed_asks_nothing_of_the_loop_of_X(parts, discards):
+    """It holds of all that comes round, also of what A_1 discards without Listing 4. There the mended one fails."""
+    came = []
+
+    def noted(end, W, L):
+        came.append((end, W, L))
+        return mended_rule(end, W, L)
+
+    after = fproduce(loop_by_rule(noted, **parts)(Nat(), 1, schedule=SLOW), PACKS)[0]
+    assert came
+    assert all(printed_rule(*late) for late in came)
+    assert bool(after.body.discarded) == discards
+    assert all(mended_rule(*late) for late in came) != discards
+    # An A_1 that acts by the print takes whatever comes round, so that C2 and Lemma 3 need no Listing 4.
+    assert s.lemma_3.verdict(Nat(), 1, PACKS, SLOW, loop=loop_by_rule(printed_rule, **parts)) == "holds"
+    assert (s.lemma_3.verdict(Nat(), 1, PACKS, SLOW, loop=loop_by_rule(mended_rule, **parts)) != "holds") == discards
+
+
+def test_c2_as_printed_refuses_the_state_of_A_infinity(monkeypatch):
+    """The state of [0, 3) comes to [2, 5) at the watermark 3, and 5 <= 3 is false; the total begins anew."""
+    events = [DT(0, 1), WM(0), WM(2), DT(3, 2), WM(4)]
+    given = (Nat(), TOTAL, 2, lambda t, d: None)
+
+    def answers():
+        return [e for e in fproduce(composed_infinity(*given, d=2), events)[1] if isinstance(e, DT)]
+
+    assert answers() == [DT(2, 1), DT(4, 3)]
+    assert s.lemma_5.verdict(*given, 2, events) == "holds"
+    monkeypatch.setattr(infinity, "A", lambda *given: by_rule(printed_rule, A(*given)))
+    assert answers() == [DT(2, 1), DT(4, 2)]
+    assert s.lemma_5.verdict(*given, 2, events) not in ("holds", "vacuous")
+
+
+@pytest.mark.parametrize("data", ["x", "xy"])
+def test_what_the_proof_of_lemma_3_says_is_never_met(data):
+    """γ.l + WS > W + L' fails of all that comes round: an A_1 that acts by it discards what C2 wants to be taken."""
+    events = [DT(0, Embedded(tuple(data))), WM(0)]
+    came = []
+
+    def noted(end, W, L):
+        came.append((end, W, L))
+        return mended_rule(end, W, L)
+
+    assert s.lemma_3.verdict(Nat(), 1, events, loop=loop_by_rule(noted)) == "holds"
+    assert set(came) == {(1, 1, 1)}
+    assert not any(proof_rule(*late) for late in came)
+    by_proof = loop_by_rule(proof_rule)
+    assert s.lemma_3.verdict(Nat(), 1, events, loop=by_proof) not in ("holds", "vacuous")
+    # The first element is put out all the same; the others only come if their predecessors were taken.
+    assert (s.theorem_3.verdict(Nat(), 1, events, X=with_loop(by_proof)) == "holds") == (len(data) == 1)
+    assert s.theorem_3.verdict(Nat(), 1, events) == "holds"
 
 
 def as_set(embed):
@@ -325,6 +451,25 @@ def test_c1_needs_another_distance_when_streams_are_merged(last):
     assert s.c1.verdict(Nat(), last, merged) == "holds"
 
 
+@pytest.mark.parametrize("last", [2, 5, 9])
+def test_x_behind_merged_streams_has_to_know_their_distance(last):
+    """With L' < n nothing ever comes out of X, however many watermarks follow; with n, or with `merge_op`, it does."""
+    events = [DT(Inl(0), Embedded(("x", "y"))), *(WM(Inl(t)) for t in range(last)), WM(Inr(last - 1))]
+    events += [WM(side(t)) for t in range(last, 4 * last) for side in (Inl, Inr)]
+
+    def given_by(merge, X):
+        return [e for e in fproduce(comp_op(merge, X), events)[1] if isinstance(e, DT)]
+
+    for d in range(1, last + 2):
+        # Without the guard of C1, so that it can be seen what C1 guards against.
+        unguarded = with_loop(unfold_loop)(Nat(), d)
+        assert given_by(LesserOnly(), unguarded) == ([] if d < last else [DT(0, "x"), DT(0, "y")])
+        assert given_by(merge_op(Nat()), unguarded) == [DT(0, "x"), DT(0, "y")]
+    with pytest.raises(NotBounded):
+        given_by(LesserOnly(), unfold(Nat(), last - 1))
+    assert given_by(LesserOnly(), unfold(Nat(), last)) == given_by(merge_op(Nat()), unfold(Nat(), 1))
+
+
 # Listing 6, with period 2: instances [0, 3), [2, 5), [4, 7) and so on.
 
 
@@ -381,11 +526,6 @@ TOTAL = Folding(lambda d: d, lambda s, d: s + d, lambda s, r: s + r, lambda s: s
 
 def test_lemma_5_needs_d_at_most_the_period(monkeypatch):
     """A watermark that ends two instances at once makes the second answer before the state of the first is there."""
-
-    class Passing(Operator):
-        def apply(self, event):
-            return self, [event]
-
     events = [DT(0, 1), DT(3, 2), WM(5)]
     with pytest.raises(NotBounded):
         list(produce(composed_infinity(Nat(), TOTAL, 2, lambda t, d: None, d=2), events))

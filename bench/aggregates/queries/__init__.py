@@ -1,8 +1,8 @@
 """The 24 queries of the paper on Aggregates, as flows over texts and over laser scans.
 
 A name says cost, selectivity and kind: ``LHM`` has low selectivity, high cost, and is a Map. Upper case is on texts,
-lower case on scans. `QUERIES` has them as Table 1 prints them; `PUBLISHED` has those whose published program differs,
-as that program has them.
+lower case on scans. `QUERIES` has them as Table 1 prints them; `PUBLISHED` has those whose published program differs:
+Maps as that program has them, Joins with its key, condition and windows, and with the columns of ours.
 
 >>> print(QUERIES["LLM"]().plan)
 flow LLM

@@ -110,7 +110,8 @@ TEXTS: dict[str, Callable[..., Flow]] = {
 
 _published_join = partial(_equally_long, lowered=True)
 
-#: Those whose published program differs from what is printed, as the program has them.
+#: Those whose published program differs from what is printed. Maps are as the program has them. Joins have its key,
+#: condition and windows, but put out the key and both texts, as those above do; the program puts out the two changes.
 PUBLISHED_TEXTS: dict[str, Callable[..., Flow]] = {
     "LLM": partial(_frequent, "LLM", 1, 10),
     "LHM": partial(_frequent_in_all, "LHM", 1, 10),

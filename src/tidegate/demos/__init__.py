@@ -41,6 +41,12 @@ DEMOS: Final = {
         ),
         Demo("ledger", "a flow on days and versions, in which a correction is not late", "tidegate.demos.ledger"),
         Demo(
+            "histograms",
+            "histograms on a partial order, the first paper's example, as a stream on Spark",
+            "tidegate.demos.histograms",
+            spark=True,
+        ),
+        Demo(
             "tides",
             "a day in a harbour: a flow on data that comes out of order, in this process and then on Spark",
             "tidegate.demos.tides",
