@@ -264,7 +264,7 @@ def test_what_depends_on_the_linear_extension_is_refused(
 )
 def test_an_operator_on_batches_is_refused(column: str, order: Order[Any]) -> None:
     """By itself, `incr_op` is given rows, on these orders as on all others."""
-    with pytest.raises(TidegateError, match="^expected an operator on rows, got incr_op: incr_op takes batches"):
+    with pytest.raises(TidegateError, match=r"^expected an operator on rows, got incr_op: incr_op takes batches"):
         counted_by(source(tg.Flow("bad"), column, order), incr_op())
 
 
