@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -23,10 +24,13 @@ from tests.local_engine.test_random_streams import HOW
 from tests.local_engine.test_random_streams import compare as compare_drawn
 from tests.spark.steps import MARK, Cuts, with_marks
 from tidegate.check.flows import DrawnFlow, flows
+from tidegate.check.orders import posets
 from tidegate.engine import processing
 from tidegate.engine.keepers import resumed
 from tidegate.flow import processed
+from tidegate.flow.orders import Ordered
 from tidegate.flow.processed import Row
+from tidegate.flow.schema import Schema
 from tidegate.flow.values import ordered
 from tidegate.spec import (
     DT,
@@ -42,6 +46,7 @@ from tidegate.spec import (
     produce,
     skip_op,
 )
+from tidegate.time import Int, Poset, Sum
 
 
 def words(batch: Any) -> list[dict[str, Any]]:
@@ -79,10 +84,18 @@ TOTAL = EVERY | {
 }
 
 
-def flow_of(times: tuple[str, ...], name: str) -> tg.Flow:
+#: The time columns of a flow: integers by name, or a column with an order of its own.
+Times = tuple[str, ...] | Ordered
+
+
+def flow_of(times: Times, name: str) -> tg.Flow:
     """One operator of the papers, a copy for each key."""
     flow = tg.Flow("papers")
-    s = flow.source("s", f"{', '.join(f'{t} INT' for t in times)}, k STRING, x INT", time=times)
+    if isinstance(times, Ordered):
+        columns = "t STRING" if isinstance(times.order, Poset) else "t STRUCT<side: STRING, value: INT>"
+    else:
+        columns = ", ".join(f"{t} INT" for t in times)
+    s = flow.source("s", f"{columns}, k STRING, x INT", time=times)
     make, out = TOTAL[name]
     flow.sink("out", s.process(make(s.schema.order), by="k", schema="at INT, text STRING", out=out))
     return flow
@@ -97,22 +110,27 @@ def by_itself(flow: tg.Flow, name: str, rows: list[tuple[Any, ...]]) -> list[tup
     for key in {row["k"] for row in dicts}:
         own = ordered([row for row in dicts if row["k"] == key], schema.names)
         events: list[Any] = []
-        for t in dict.fromkeys(map(schema.time_of, own)):
+        for t in sorted({*map(schema.time_of, own)}, key=schema.order.key):
             events += [*(DT(t, Row(row)) for row in own if schema.time_of(row) == t), WM(t)]
         for event in produce(make(schema.order), events):
             if isinstance(event, DT):
                 made = out(event.d)
-                times = event.t if isinstance(event.t, tuple) else (event.t,)
+                times = schema.at(event.t).values()
                 found += [(*times, key, *row.values()) for row in (made if isinstance(made, list) else [made])]
     return found
 
 
-def rows_of(rng: random.Random, times: int) -> list[tuple[Any, ...]]:
+def rows_of(rng: random.Random, times: Times) -> list[tuple[Any, ...]]:
     """Few values, so that many are alike."""
-    return [
-        (*(rng.randint(0, 3) for _ in range(times)), rng.choice(["a", "b", None]), rng.choice([0, 1, None]))
-        for _ in range(rng.randint(0, 14))
-    ]
+
+    def time() -> tuple[Any, ...]:
+        if not isinstance(times, Ordered):
+            return tuple(rng.randint(0, 3) for _ in times)
+        if isinstance(times.order, Poset):
+            return (rng.choice(times.order.elements),)
+        return ({"side": rng.choice(["left", "right"]), "value": rng.randint(0, 3)},)
+
+    return [(*time(), rng.choice(["a", "b", None]), rng.choice([0, 1, None])) for _ in range(rng.randint(0, 14))]
 
 
 def cuts_of(rng: random.Random, rows: list[tuple[Any, ...]], times: int) -> Cuts:
@@ -127,15 +145,31 @@ def cuts_of(rng: random.Random, rows: list[tuple[Any, ...]], times: int) -> Cuts
     return [*cuts, {"s": [row for row in rows if row[0] > low]}]
 
 
-def check(name: str, times: tuple[str, ...], rng: random.Random, **options: Any) -> None:
+def ordered_cuts_of(rng: random.Random, rows: list[tuple[Any, ...]], schema: Schema) -> Cuts:
+    """Steps of rows in a linear extension of their order; each completes some of the times that do not come again."""
+    order = schema.order
+    timed = [(schema.time_of(dict(zip(schema.names, row, strict=True))), row) for row in rows]
+    rng.shuffle(timed)
+    timed.sort(key=lambda pair: order.key(pair[0]))
+    bounds = [0, *sorted(rng.randint(0, len(rows)) for _ in range(rng.randint(0, 3))), len(rows)]
+    cuts: Cuts = []
+    for low, high in pairwise(bounds):
+        done = {t for t, _ in timed[:high] if not any(order.le(later, t) for later, _ in timed[high:])}
+        marks = [(*schema.at(t).values(), MARK, None) for t in sorted(done, key=order.key) if rng.random() < 0.7]
+        cuts.append({"s": [*(row for _, row in timed[low:high]), *marks]})
+    return cuts
+
+
+def check(name: str, times: Times, rng: random.Random, **options: Any) -> None:
     """Compare the reference and the engine with the operator itself."""
     flow = flow_of(times, name)
-    rows = rows_of(rng, len(times))
+    schema = flow.plan["s"].schema
+    rows = rows_of(rng, times)
     expected = by_itself(flow, name, rows)
-    given = [dict(zip(flow.plan["s"].schema.names, row, strict=True)) for row in rows]
+    given = [dict(zip(schema.names, row, strict=True)) for row in rows]
     assert_same_rows([tuple(row.values()) for row in flow.reference({"s": given}).rows("out")], expected)
     with TemporaryDirectory() as directory:
-        cuts = cuts_of(rng, rows, len(times))
+        cuts = ordered_cuts_of(rng, rows, schema) if schema.ordered else cuts_of(rng, rows, len(schema.time))
         assert_same_rows(run_locally(with_marks(flow.plan), cuts, {}, Path(directory), **options)["out"], expected)
 
 
@@ -153,6 +187,23 @@ HOWS = {
 def test_an_operator_gives_what_it_gives_by_itself(case: Any, rng: random.Random, how: str) -> None:
     """On both kinds of orders, wherever steps begin and end, with rows kept or the copies themselves."""
     check(*case, rng, **HOWS[how])
+
+
+ORDERS = st.one_of(posets(), posets(), st.just(Sum(Int(), Int())))
+
+
+@drawn_examples(8, 60)
+@given(
+    name=st.sampled_from(sorted(EVERY)),
+    order=ORDERS,
+    rng=st.randoms(use_true_random=False),
+    how=st.sampled_from(sorted(HOWS)),
+)
+def test_an_operator_gives_what_it_gives_by_itself_on_an_order_of_its_own(
+    name: str, order: Any, rng: random.Random, how: str
+) -> None:
+    """On drawn finite orders and on sums, with watermarks at any of their times."""
+    check(name, tg.ordered("t", order), rng, **HOWS[how])
 
 
 @drawn_examples(4, 60)

@@ -15,9 +15,23 @@ from tests.flow.cases.lexicographic import daily
 from tests.flow.cases.ordered import PAPER, named
 from tests.local_engine.engine import by_local
 from tidegate.errors import TidegateError
+from tidegate.flow.errors import NotSupported
 from tidegate.flow.orders.realizer import canonical, numbered
-from tidegate.spec import DT, WM, Event, Operator
-from tidegate.time import EventTime, Int, Lexicographic, Nat, Poset, Product, Sum
+from tidegate.spec import (
+    DT,
+    WM,
+    Event,
+    Operator,
+    batch_op,
+    bulk_op,
+    comp_op,
+    count_op,
+    ihist_op,
+    incr_batch_op,
+    incr_op,
+    skip_op,
+)
+from tidegate.time import EventTime, Int, Lexicographic, Nat, Order, Poset, Product, Sum
 
 SIDES = "t STRUCT<side: STRING, value: INT>"
 
@@ -59,6 +73,29 @@ BUILDING: dict[str, tuple[Callable[[tg.Flow], Any], str]] = {
     "partial orders inside": (
         lambda f: tg.ordered("t", Sum(PAPER, Nat())),
         "expected a Sum of total orders of numbers, days or instants, got Sum(",
+    ),
+    "an operator on a chain turned round": (
+        lambda f: counted_by(source(f, "t STRING", Poset([("a", "b")])), ihist_op(Poset([("b", "a")]))),
+        "expected ihist_op on the order of the stream's times, Poset([('a', 'b')]), got Poset([('b', 'a')])",
+    ),
+    "an operator on values, for a chain": (
+        lambda f: counted_by(source(f, "t INT", Poset([(2, 1)])), batch_op(Int())),
+        "expected batch_op on the order of the stream's times, Poset([(2, 1)]), got Int()",
+    ),
+    "an operator on a chain, for values": (
+        lambda f: counted_by(f.source("s", "t INT", time="t"), batch_op(Poset([(2, 1)]))),
+        "expected batch_op on the order of the stream's times, Int(), got Poset([(2, 1)])",
+    ),
+    "an operator on a chain of a column in turn": (
+        lambda f: counted_by(pairs(f, "a INT, b INT"), ihist_op(Lexicographic(Poset([(2, 1)]), Int()))),
+        "expected ihist_op on the order of the stream's times, Lexicographic(Int(), Int()), got Lexicographic(Poset(",
+    ),
+    "an operator on sides that are exchanged": (
+        lambda f: counted_by(
+            source(f, "t STRUCT<side: STRING, left: INT, right: DATE>", Sum(Int(), EventTime("day"))),
+            ihist_op(Sum(EventTime("day"), Int())),
+        ),
+        "expected ihist_op on the order of the stream's times, Sum(Int(), EventTime('day')), got Sum(EventTime('day'),",
     ),
     "no such column": (lambda f: source(f, "u STRING", PAPER), "unknown column t"),
     "a column of another type": (
@@ -184,11 +221,58 @@ def pairs(
     return flow.source("s", f"{columns}, x INT", time=tg.ordered(names, order), **options)
 
 
+def counted_by(stream: tg.Stream, operator: Any) -> tg.Stream:
+    """What an operator of the papers puts out for all rows, as the number of data in it."""
+    return stream.process(operator, by=(), schema="n INT", out=lambda found: {"n": len(found)})
+
+
 @pytest.mark.parametrize(("build", "message"), BUILDING.values(), ids=BUILDING)
 def test_a_mistake_is_told_when_the_flow_is_built(build: Callable[[tg.Flow], Any], message: str) -> None:
     """Before anything runs."""
     with pytest.raises(TidegateError, match="^" + re.escape(message)):
         build(tg.Flow("bad"))
+
+
+#: Operators of the papers whose answers depend on which of two unrelated times is first: how they are named, and built.
+ONE_BY_ONE: dict[str, tuple[str, Callable[[Order[Any]], Any]]] = {
+    "incr_batch_op": ("incr_batch_op", incr_batch_op),
+    "incr_op": ("incr_batch_op", lambda order: comp_op(batch_op(order), incr_op())),
+    "incr_batch_op of histograms": ("incr_batch_op", lambda order: comp_op(ihist_op(order), incr_batch_op(order))),
+    "skip_op": ("skip_op", lambda order: skip_op(ihist_op(order), 1)),
+    "count_op": ("count_op", lambda order: comp_op(ihist_op(order), count_op(bool))),
+    "bulk_op": ("bulk_op", lambda order: comp_op(ihist_op(order), bulk_op(list, 2))),
+}
+
+
+@pytest.mark.parametrize(("name", "build"), ONE_BY_ONE.values(), ids=ONE_BY_ONE)
+@pytest.mark.parametrize(
+    ("column", "order"), [("t STRING", PAPER), (SIDES, Sum(Int(), Int()))], ids=["a Poset", "a Sum"]
+)
+def test_what_depends_on_the_linear_extension_is_refused(
+    column: str, order: Order[Any], name: str, build: Callable[[Order[Any]], Any]
+) -> None:
+    """On partial orders, whatever was put before it; on a chain, which has one extension, it is accepted."""
+    message = f"^expected an operator whose answers do not depend on the order of unrelated times, got {name}\n"
+    with pytest.raises(NotSupported, match=message):
+        counted_by(source(tg.Flow("bad"), column, order), build(order))
+    chain = Poset([("t0", "t1"), ("t1", "t2")])
+    counted_by(source(tg.Flow("good"), "t STRING", chain), build(chain))
+
+
+@pytest.mark.parametrize(
+    ("column", "order"), [("t STRING", PAPER), (SIDES, Sum(Int(), Int()))], ids=["a Poset", "a Sum"]
+)
+def test_an_operator_on_batches_is_refused(column: str, order: Order[Any]) -> None:
+    """By itself, `incr_op` is given rows, on these orders as on all others."""
+    with pytest.raises(TidegateError, match=r"^expected an operator on rows, got incr_op: incr_op takes batches"):
+        counted_by(source(tg.Flow("bad"), column, order), incr_op())
+
+
+def test_an_operator_may_be_on_an_order_of_the_same_values() -> None:
+    """Natural numbers compare as integers do, also in columns that are compared in turn."""
+    counted_by(pairs(tg.Flow("good"), "a INT, b INT"), ihist_op(Lexicographic(Nat(), Nat())))
+    turned = Poset([("c", "b"), ("b", "a")])
+    counted_by(source(tg.Flow("good"), "t STRING", turned), ihist_op(Poset([("b", "a"), ("c", "b"), ("c", "a")])))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.check.orders import posets
-from tidegate.flow.orders.realizer import GAP, canonical, grown, is_faithful, numbered, realizer
+from tidegate.flow.orders.realizer import GAP, canonical, grown, is_faithful, keeps, numbered, realizer
 from tidegate.time import Poset
 
 
@@ -91,3 +92,51 @@ def test_an_order_of_many_elements_is_listed_and_numbered() -> None:
     chain = canonical(Poset([(i, i - 1) for i in range(299, 0, -1)]))
     assert chain.elements == tuple(range(299, -1, -1))
     assert is_faithful(chain, numbered(chain))
+
+
+def above(pairs: list[tuple[int, int]], size: int) -> list[set[int]]:
+    """The elements at or above each of some numbers, by following the pairs, in which the lower number is below."""
+    found = [{i} for i in range(size)]
+    for i in reversed(range(size)):
+        for low, high in pairs:
+            if low == i:
+                found[i] |= found[high]
+    return found
+
+
+#: Of each 150 that are below, one is not below the one opposite: as many axes as there can be. And a drawn order.
+LARGE = {
+    "a crown": [(i, 150 + j) for i in range(150) for j in range(150) if i != j],
+    "a drawn order": random.Random(7).sample([(i, j) for i in range(300) for j in range(i + 1, 300)], 900),
+}
+
+
+@pytest.mark.parametrize("pairs", LARGE.values(), ids=LARGE)
+def test_a_large_order_that_needs_many_axes_is_ordered_by_its_points(pairs: list[tuple[int, int]]) -> None:
+    """Neither a tree nor a chain: each of 90,000 pairs compares as paths along the given pairs say."""
+    order = Poset(pairs, elements=range(300))
+    points = numbered(canonical(order))
+    reached = above(pairs, 300)
+    assert 10 < len(points[0]) <= 151
+    for x in range(300):
+        for y in range(300):
+            assert all(a <= b for a, b in zip(points[x], points[y], strict=True)) == (y in reached[x])
+
+
+def test_a_crown_has_one_axis_more_than_it_needs() -> None:
+    """The page says how many columns an order takes: a crown of n and n elements, whose dimension is n, has n + 1."""
+    for n in (3, 4, 8, 20):
+        crown = Poset([(i, n + j) for i in range(n) for j in range(n) if i != j])
+        assert len(realizer(canonical(crown))) == n + 1
+
+
+def test_three_elements_have_no_room_for_a_crown() -> None:
+    """Two axes cannot have it, so there are no points rather than wrong ones; without the middle element, they can."""
+    points = numbered(Poset([], elements=range(3)))
+    pairs = [(i, 3 + j) for i in range(3) for j in range(3) if i != j]
+    assert keeps(Poset(pairs), points)
+    assert grown(Poset(pairs), points) is None
+    smaller = Poset([(low, high) for low, high in pairs if high != 4])
+    found = grown(smaller, points)
+    assert found is not None
+    assert is_faithful(smaller, found)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import tidegate as tg
 from tests.flow.case import assert_same_rows
 from tests.flow.cases.ordered import PAPER, WORDS, counted, left, right
-from tests.orders.streams import IN_FEW_STEPS, IN_MANY_STEPS, LocalStreams, Streams, frontier, stepped
+from tests.orders.streams import IN_FEW_STEPS, IN_MANY_STEPS, LocalStreams, Streams, answers, frontier, stepped
 from tidegate.cli import app
 from tidegate.engine.frontiers import of_user
 from tidegate.engine.keepers import accumulated
@@ -148,6 +148,32 @@ def test_another_order_is_refused(streams: Streams, pairs: list[tuple[str, str]]
     streams.stepped(histograms(), [[*WORDS, ("t1", "WM")]])
     with pytest.raises(FlowChanged, match=message):
         streams.stepped(histograms(Poset(pairs)), [[], []], begin=1)
+
+
+#: Three elements that do not compare have two axes. A crown on them needs three; without its middle element, two do.
+UNRELATED = Poset([], elements=["a0", "a1", "a2"])
+CROWN = Poset([(f"a{i}", f"b{j}") for i in range(3) for j in range(3) if i != j])
+
+
+def test_an_order_that_grows_where_there_is_no_room_is_refused(tmp_path: Path) -> None:
+    """No old pair has changed, and nothing new is below what is complete; and still the points do not suffice."""
+    cuts = [[("a0", "x"), ("a1", "y"), ("a2", "z"), ("a0", "WM")]]
+    stepped(histograms(UNRELATED), cuts, tmp_path)
+    message = (
+        "^the order of t in source s has new elements, and there is no room for them between the points that the "
+        "checkpoint has of the old ones: 'b0', 'b1', 'b2'\n  at: flow 'histograms'\n  hint: begin with a new checkpoint"
+    )
+    with pytest.raises(FlowChanged, match=message):
+        stepped(histograms(CROWN), [*cuts, [("b0", "w")]], tmp_path, begin=1)
+    # The run that was refused has changed nothing: on the old order, and on one that has room, the flow continues.
+    stepped(histograms(UNRELATED), [*cuts, [("a1", "WM")]], tmp_path, begin=1)
+    two = histograms(Poset([(f"a{i}", f"b{j}") for i in range(3) for j in (0, 2) if i != j]))
+    stepped(two, [*cuts, [], [("b0", "w"), ("b2", "w")]], tmp_path, begin=2).finish()
+    assert sorted(answers(two, tmp_path)) == [
+        *(("a0", "x", 1), ("a1", "y", 1), ("a2", "z", 1)),
+        *(("b0", "w", 1), ("b0", "y", 1), ("b0", "z", 1)),
+        *(("b2", "w", 1), ("b2", "x", 1), ("b2", "y", 1)),
+    ]
 
 
 @IN_FEW_STEPS

@@ -68,6 +68,14 @@ def test_a_loop_keeps_the_sign_of_zero(spark: SparkSession) -> None:
 
 
 @pytest.mark.slow
+def test_a_loop_keeps_the_sign_of_zero_in_steps(spark: SparkSession, tmp_path: Path) -> None:
+    """Also if a step runs the rounds of rows that came in several steps."""
+    flow, rows = zeros()
+    found = by_steps(spark, flow.to_aggregates(using="A", looped=True), rows, tmp_path)
+    assert Counter(map(str, found)) == Counter(map(str, by_spark(spark, flow, rows)))
+
+
+@pytest.mark.slow
 @drawn_examples(3, 100)
 @given(drawn=flows(watermarks=False), using=st.sampled_from(["A", "A+"]))
 def test_rewritten_flows_give_what_the_specification_gives(spark: SparkSession, drawn: DrawnFlow, using: str) -> None:

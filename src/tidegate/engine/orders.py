@@ -24,7 +24,7 @@ from tidegate.engine.storage.log import last_commit
 from tidegate.flow.errors import BadInput
 from tidegate.flow.orders import Coordinates, LexicographicCoordinates, Ordered, PosetCoordinates, SumCoordinates
 from tidegate.flow.orders.coordinates import points_stored, stored
-from tidegate.flow.orders.realizer import Points
+from tidegate.flow.orders.realizer import Points, keeps
 from tidegate.flow.plan import Plan, Source
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.sqltypes import order_of
@@ -146,16 +146,24 @@ def check_followed_order(source: Source, owner: Mapping[str, Any], root: str) ->
 def check_orders(flow: Plan, old: Mapping[str, Any]) -> None:
     """Raise if an element that the checkpoint records is gone or has another point: the order has changed.
 
-    ``old`` is the part of the last commit about the flow.
+    Or it has grown, and there are no points for its new elements. ``old`` is the flow's part of the last commit.
     """
     for source, at, before in _known(flow, old):
         now = dict(at.points)
         if any(now.get(x) != point for x, point in before.items()):
+            new = sorted(repr(x) for x in now if x not in before)
+            if new and isinstance(at.order, Poset) and keeps(at.order, before):
+                names = ", ".join(new[:8]) + (", …" if len(new) > 8 else "")
+                raise FlowChanged(
+                    f"the order of {at.given.column} in source {source} has new elements, and there is no room for "
+                    f"them between the points that the checkpoint has of the old ones: {names}",
+                    hint="begin with a new checkpoint and other outputs, or leave out new elements that are above "
+                    "several old ones",
+                ).at(f"flow {flow.name!r}")
             raise FlowChanged(
                 f"the order of {at.given.column} in source {source} is not the one that the checkpoint was made with, "
                 "nor that order with new elements",
-                hint="keep all old elements and their order; if new elements do not fit between the old ones, begin "
-                "with a new checkpoint and other outputs",
+                hint="keep all old elements and their order, or begin with a new checkpoint and other outputs",
             ).at(f"flow {flow.name!r}")
 
 

@@ -12,9 +12,12 @@ from tidegate.flow.schema import Schema
 from tidegate.flow.values import freeze
 from tidegate.spec import DT
 from tidegate.spec.parts import depends_on_extension, gives_batches, name_of, orders_of, takes_batches, takes_two
-from tidegate.time import Order, Product
+from tidegate.time import EventTime, Int, Lexicographic, Order, Product
 
 __all__ = ["Row", "check_operator", "not_a_row", "put_out"]
+
+#: Orders in which times compare as their values do in Python.
+_BY_VALUE = (Int, EventTime)
 
 
 class Row(dict[str, Any]):
@@ -113,9 +116,11 @@ def _agrees(own: Order[Any], of_stream: Order[Any]) -> bool:
     """Whether an order compares times as the stream's own order does. Times that it does not have fail at run time."""
     if own == of_stream:
         return True
-    if isinstance(own, Product) and isinstance(of_stream, Product):
-        return len(own.parts) == len(of_stream.parts) and all(map(_agrees, own.parts, of_stream.parts))
-    return own.total and of_stream.total
+    for kind in (Product, Lexicographic):
+        if isinstance(own, kind) and isinstance(of_stream, kind):
+            return len(own.parts) == len(of_stream.parts) and all(map(_agrees, own.parts, of_stream.parts))
+    # That both are total says nothing: a Poset may list the same times the other way round. These compare values.
+    return isinstance(own, _BY_VALUE) and isinstance(of_stream, _BY_VALUE)
 
 
 def put_out(out: Callable[[Any], Any] | None, operator: Any, answer: Any) -> list[Any]:

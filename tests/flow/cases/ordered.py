@@ -14,7 +14,7 @@ from tests.flow.cases.lexicographic import LEXICOGRAPHIC
 
 import tidegate as tg
 from tidegate.check.ordered_flows import AtOrBelow
-from tidegate.spec import DT, Event, Operator, ihist_op
+from tidegate.spec import DT, Event, Operator, batch_op, ihist_op, ihist_paths_op
 from tidegate.time import EventTime, Int, Nat, Poset, Sum
 
 #: The order and the stream of the first paper's example.
@@ -23,6 +23,7 @@ WORDS = [("t0", "a"), ("t1", "c"), ("t2", "b"), ("t3", "a"), ("t5", "a"), ("t5",
 #: An order of four axes: each of the lower four is below all of the upper four but one.
 CROWN = Poset([(f"a{i}", f"b{j}") for i in range(4) for j in range(4) if i != j])
 DAYS = Poset([(date(2026, 1, 5), date(2026, 1, 1)), (date(2026, 1, 5), date(2026, 1, 3))])
+SITES = Sum(Int(), EventTime("day"))
 ROWS = [("t0", "a", 1), ("t2", "a", 2), ("t1", "b", 4), ("t4", "a", 8), ("t5", "b", 16), ("t3", None, 32)]
 
 
@@ -63,6 +64,27 @@ def counted(histogram: Counter[Any]) -> list[dict[str, Any]]:
     for row, n in histogram.items():
         words[row["word"]] += n
     return [{"word": word, "n": n} for word, n in words.items()]
+
+
+def sided(flow: tg.Flow) -> tg.Stream:
+    """A source of words whose times are steps on the left side, or days on the right one."""
+    kind = "STRUCT<side: STRING, left: INT, right: DATE>"
+    return flow.source("s", f"t {kind}, word STRING", time=tg.ordered("t", SITES))
+
+
+def step(number: int) -> dict[str, Any]:
+    """A time of the left side of `SITES`."""
+    return {"side": "left", "left": number, "right": None}
+
+
+def january(day: int) -> dict[str, Any]:
+    """A time of the right side of `SITES`."""
+    return {"side": "right", "left": None, "right": date(2026, 1, day)}
+
+
+def listed(batch: Any) -> dict[str, Any]:
+    """The words of a batch in order, each after the time that the operator was given."""
+    return {"words": " ".join(f"{t}={row['word']}" for t, row in batch)}
 
 
 @dataclass(frozen=True)
@@ -249,4 +271,42 @@ CASES = [
         ],
     ),
     *LEXICOGRAPHIC,
+    Case(
+        "process: batch_op on a Poset: the rows of each element",
+        lambda f: words(f).process(batch_op(PAPER), by=(), schema="words STRING", out=listed),
+        {"s": WORDS},
+        [*((t, f"{t}={w}") for t, w in WORDS if t != "t5"), ("t5", "t5=a t5=c")],
+    ),
+    Case(
+        "process: ihist_paths_op on a Poset: at t5, t0 counts by way of t2 and of t3",
+        lambda f: words(f).process(ihist_paths_op(PAPER), by=(), schema="word STRING, n BIGINT", out=counted),
+        {"s": WORDS},
+        [
+            ("t0", "a", 1),
+            *(("t1", "a", 1), ("t1", "c", 1)),
+            *(("t2", "a", 1), ("t2", "b", 1)),
+            ("t3", "a", 2),
+            *(("t4", "a", 1), ("t4", "c", 1), ("t4", "d", 1)),
+            *(("t5", "a", 4), ("t5", "b", 1), ("t5", "c", 1)),
+        ],
+    ),
+    Case(
+        "process: batch_op on a Sum, of the words of each key",
+        lambda f: sided(f).process(batch_op(SITES), by="upper(word) AS k", schema="words STRING", out=listed),
+        {"s": [(step(1), "a"), (january(1), "a"), (step(1), "A"), (step(1), "b"), (step(-1), "a")]},
+        [
+            (step(-1), "A", "Inl(-1)=a"),
+            *((step(1), "A", "Inl(1)=A Inl(1)=a"), (step(1), "B", "Inl(1)=b")),
+            (january(1), "A", "Inr(datetime.date(2026, 1, 1))=a"),
+        ],
+    ),
+    *(
+        Case(
+            f"process: {name} on a Sum: one side is not counted on the other",
+            lambda f, make=make: sided(f).process(make(SITES), by=(), schema="word STRING, n BIGINT", out=counted),  # type: ignore[misc]
+            {"s": [(step(2), "a"), (january(3), "a"), (step(1), "a"), (january(1), "b"), (january(3), "b")]},
+            [(step(1), "a", 1), (step(2), "a", 2), (january(1), "b", 1), (january(3), "a", 1), (january(3), "b", 2)],
+        )
+        for name, make in (("ihist_op", ihist_op), ("ihist_paths_op", ihist_paths_op))
+    ),
 ]

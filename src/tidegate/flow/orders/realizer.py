@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from tidegate.time import Poset
 
-__all__ = ["GAP", "Points", "canonical", "grown", "is_faithful", "numbered", "realizer"]
+__all__ = ["GAP", "Points", "canonical", "grown", "is_faithful", "keeps", "numbered", "realizer"]
 
 #: The distance between the numbers of two neighbours in a new order.
 GAP = 2**54
@@ -124,11 +124,21 @@ def grown(order: Poset, points: Points) -> Points | None:
 
     None if that is impossible: the old elements are ordered differently now, or there is no room.
     """
-    known = {x: points[x] for x in order.elements if x in points}
-    if len(known) < len(points) or not _agree(order, known):
+    if not keeps(order, points):
         return None
+    known = {x: points[x] for x in order.elements if x in points}
     new = [x for x in order.elements if x not in known]
     return _with_all(order, new, known, iter(range(_TRIES)))
+
+
+def keeps(order: Poset, points: Points) -> bool:
+    """Whether an order has all elements that have points, and they are ordered as their points are.
+
+    >>> points = numbered(Poset([("a", "b")]))
+    >>> keeps(Poset([("a", "b"), ("b", "c")]), points), keeps(Poset([("b", "a")]), points)
+    (True, False)
+    """
+    return all(map(order.contains, points)) and _agree(order, points)
 
 
 def _agree(order: Poset, points: Points) -> bool:
