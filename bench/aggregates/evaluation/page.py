@@ -242,7 +242,10 @@ def _forms(found: Found) -> list[str]:
                 continue
             base = forms[0]
             cells = [f"{one.throughput(name):,.0f}" if one else "" for one in forms]
-            cells += [f"{100 * one.rate / base.rate:.0f} %" if one and base and base.rate else "" for one in forms[1:]]
+            shares = [
+                one.throughput(name) / base.throughput(name) if one and base and base.rate else None for one in forms
+            ]
+            cells += ["" if share is None else f"{100 * share:.{0 if share >= 0.01 else 1}f} %" for share in shares[1:]]
             cells += [_latency(one.pairs or one.latency) if one else "" for one in forms]
             rows.append([name, *cells])
         what = "Rows" if kind == "Maps" else "Comparisons"
