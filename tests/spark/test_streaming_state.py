@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.flow.case import assert_same_rows
+from tests.flow.specified import by_reference
 from tests.spark.engine import all_by_spark, frame
 from tests.spark.steps import engine_in, in_steps, run_steps
 
@@ -331,3 +332,25 @@ def test_state_that_was_changed_on_disk_is_refused(spark: SparkSession, tmp_path
     file.write_bytes(content)
     with pytest.raises(Exception, match=r"(?i)checksum|crc|corrupt"):
         feed(spark, flow.plan, engine, 1, [(10, 1)])
+
+
+@pytest.mark.parametrize(("how", "kept"), [("inner", [3, 3]), ("left", [10, 3])])
+def test_joins_keep_only_rows_that_may_be_in_an_answer(
+    spark: SparkSession, tmp_path: Path, how: str, kept: list[int]
+) -> None:
+    """Of x and y from 0 to 9 only 4, 5 and 6 can match; the answers are those of the specification."""
+    flow = tg.Flow("pairs")
+    left = flow.source("a", "t INT, x INT", time="t", watermark=tg.bounded(3))
+    right = flow.source("b", "t INT, y INT", time="t", watermark=tg.bounded(3))
+    where = "left.x > 3 AND right.y < 7 AND left.x = right.y"
+    flow.sink("out", left.window_join(right, on=(), size=4, where=where, how=how))
+    rows = {side: [(0, i) for i in range(10)] for side in "ab"}
+    engine = engine_in(spark, flow.plan, {}, tmp_path)
+    inputs = {source.id: frame(spark, source.schema, rows[source.id]) for source in flow.plan.sources}
+    engine.step(united(flow.plan, spark_runtime(spark), inputs), 0)
+    assert engine.last is not None
+    (states,) = engine.last.state.values()
+    assert [state.rows for state in states] == kept
+    engine.finish()
+    got = tg.read(spark, str(tmp_path / "out")).collect()
+    assert_same_rows([tuple(row) for row in got], by_reference(flow, rows))

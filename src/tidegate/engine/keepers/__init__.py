@@ -11,13 +11,13 @@ from tidegate.engine.keepers.intervals import RowsInIntervals
 from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState, Keeper, StepInput, Types
 from tidegate.engine.keepers.last_rows import LastKept, LatestRight
 from tidegate.engine.keepers.loops import LoopFacts
-from tidegate.engine.keepers.per_time import CellsPerTime, RowsPerTime
+from tidegate.engine.keepers.per_time import CellsPerTime, JoinedPerTime, RowsPerTime
 from tidegate.engine.keepers.processed import CopyStates, ReplayedRows
 from tidegate.engine.keepers.resumed import Memory, memory_of
 from tidegate.engine.keepers.revised import RevisedWindows
 from tidegate.engine.keepers.revised_joins import RevisedJoins
 from tidegate.engine.keepers.sessions import RowsInSessions
-from tidegate.engine.keepers.windows import CellsInWindows, FirstInWindows, RowsInWindows
+from tidegate.engine.keepers.windows import CellsInWindows, FirstInWindows, JoinedInWindows, RowsInWindows
 from tidegate.engine.lowering.cells import mergeable
 from tidegate.flow import plan
 from tidegate.flow.errors import NotSupported
@@ -44,8 +44,10 @@ def _keeper(operator: PlanOperator, inputs: Sequence[Schema], *, allow_pickle: b
     match operator:
         case plan.Aggregate(aggregation=aggregation) if mergeable(aggregation):
             return CellsPerTime(operator, inputs)
-        case plan.Gate() | plan.Aggregate() | plan.Distinct() | plan.Join():
+        case plan.Gate() | plan.Aggregate() | plan.Distinct():
             return RowsPerTime(operator, inputs)
+        case plan.Join():
+            return JoinedPerTime(operator, inputs)
         case plan.WindowAggregate(aggregation=aggregation):
             return _windows(
                 operator,
@@ -60,7 +62,9 @@ def _keeper(operator: PlanOperator, inputs: Sequence[Schema], *, allow_pickle: b
             fixed = isinstance(operator.frame, WindowFrame)
             return _windows(operator, inputs, operator.frame, by, small=FirstInWindows if fixed else None)
         case plan.WindowJoin(frame=frame, early=early):
-            return (EarlyPairs if early else RevisedJoins if frame.lateness else RowsInWindows)(operator, inputs, frame)
+            return (EarlyPairs if early else RevisedJoins if frame.lateness else JoinedInWindows)(
+                operator, inputs, frame
+            )
         case plan.Accumulate(aggregation=aggregation):
             return (AllCells if mergeable(aggregation) else AllRows)(operator, inputs)
         case plan.Top():

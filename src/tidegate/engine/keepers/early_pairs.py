@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState
-from tidegate.engine.keepers.windows import RowsInWindows
+from tidegate.engine.keepers.windows import JoinedInWindows
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.relation import united
-from tidegate.flow import plan
 
 __all__ = ["EarlyPairs"]
 
 
-class EarlyPairs(RowsInWindows[plan.WindowJoin]):
+class EarlyPairs(JoinedInWindows):
     """Rows of both inputs. A step answers with the pairs that have a new row, as `tidegate.spec.aggregate.J` does.
 
     A new row came on time, so none of its windows was complete before the step. So no pair comes too late, and a row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tidegate.engine.frontiers import Frontier, complete, complete_at, is_complete, newly_complete
 from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState, Units, WaitingRows
+from tidegate.engine.keepers.matching import MatchingRows
 from tidegate.engine.lowering import lower_by, lower_operator
 from tidegate.engine.lowering.intervals import alone, pairs
 from tidegate.engine.relation import Relation, united
@@ -13,7 +14,7 @@ from tidegate.flow import plan
 __all__ = ["RowsInIntervals"]
 
 
-class RowsInIntervals(WaitingRows[plan.IntervalJoin]):
+class RowsInIntervals(MatchingRows[plan.IntervalJoin], WaitingRows[plan.IntervalJoin]):
     """Rows of both sides.
 
     A row is kept as long as a match may still come. Outer and anti joins keep it until it is certain whether it has

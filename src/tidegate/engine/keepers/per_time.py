@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from tidegate.engine.frontiers import Frontier, newly_complete
 from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState, O, WaitingRows
+from tidegate.engine.keepers.matching import MatchingRows
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.lowering.panes import cells_in_panes, merged_panes, pane_answers
 from tidegate.engine.relation import Relation
 from tidegate.flow import plan
 
-__all__ = ["CellsPerTime", "RowsPerTime"]
+__all__ = ["CellsPerTime", "JoinedPerTime", "RowsPerTime"]
 
 
 class RowsPerTime(WaitingRows[O]):
@@ -24,6 +25,10 @@ class RowsPerTime(WaitingRows[O]):
             self.read(held, port).where(newly_complete(schema, moved.old, moved.new))
             for port, schema in enumerate(self.inputs)
         ]
+
+
+class JoinedPerTime(MatchingRows[plan.Join], RowsPerTime[plan.Join]):
+    """Rows of both inputs of a join that may be in an answer."""
 
 
 class CellsPerTime(RowsPerTime[plan.Aggregate]):

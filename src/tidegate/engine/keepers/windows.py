@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from tidegate.engine.frontiers import Frontier, complete, complete_at, frontier_to_json, is_complete, newly_complete
 from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState, Units, WaitingRows
+from tidegate.engine.keepers.matching import MatchingRows
 from tidegate.engine.lowering import lower_by, lower_operator
 from tidegate.engine.lowering.calendars import calendar_in
 from tidegate.engine.lowering.panes import cells_in_panes, first_of_pane, merged_panes, pane_answers
@@ -19,7 +20,7 @@ from tidegate.flow.plan import CalendarFrame, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.flow.sqltypes import quoted
 
-__all__ = ["CellsInWindows", "FirstInWindows", "RowsInWindows", "Windowed", "applied_to_complete"]
+__all__ = ["CellsInWindows", "FirstInWindows", "JoinedInWindows", "RowsInWindows", "Windowed", "applied_to_complete"]
 
 Windowed = TypeVar("Windowed", bound=plan.WindowAggregate | plan.WindowApply | plan.WindowJoin | plan.WindowTop)
 
@@ -108,6 +109,10 @@ def applied_to_complete(operator: plan.WindowApply, rows: Relation, moved: Front
         return f"({now}) AND NOT ({before})"
 
     return lower_by(lambda apply, given: window_apply(apply, given, done), operator, rows)
+
+
+class JoinedInWindows(MatchingRows[plan.WindowJoin], RowsInWindows[plan.WindowJoin]):
+    """Rows of both inputs of a join that may be in a pair."""
 
 
 class CellsInWindows(RowsInWindows[plan.WindowAggregate]):

@@ -1,0 +1,135 @@
+"""Joins keep only rows that may be in an answer: the answers are the same, and less is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import tidegate as tg
+from tests.flow.case import assert_same_rows
+from tests.flow.specified import by_reference
+from tests.local_engine.steps import Cut, engine_in, run_locally
+from tidegate.engine.keepers import matching
+from tidegate.flow.equations import LEFT, RIGHT
+from tidegate.flow.one_sided import needed_of
+
+#: Both sides ask something of themselves, one of them also by what follows from an equation.
+WHERE = "left.x > 3 AND right.y < 7 AND left.x = right.y AND (left.s <> right.s OR left.x = 5)"
+VERBS: dict[str, dict[str, Any]] = {
+    "join": {},
+    "window_join": {"size": 4, "every": 2},
+    "early": {"size": 4, "every": 2, "early": True},
+    "interval_join": {"lower": -2, "upper": 2},
+}
+KINDS = [
+    (verb, how)
+    for verb in VERBS
+    for how in ("inner", "left", "right", "full", "semi", "anti")
+    if verb != "early" or how == "inner"
+]
+
+
+def joined(verb: str, how: str, where: str = WHERE) -> tg.Flow:
+    flow = tg.Flow("pairs")
+    left = flow.source("a", "t INT, k STRING, x INT, s STRING", time="t", watermark=tg.bounded(3))
+    right = flow.source("b", "t INT, k STRING, y INT, s STRING", time="t", watermark=tg.bounded(3))
+    right = right if how in ("semi", "anti") else right.select("k", "y", "s AS s2")
+    where = where if how in ("semi", "anti") else where.replace("right.s", "right.s2")
+    method = getattr(left, "window_join" if verb == "early" else verb)
+    flow.sink("out", method(right, on="k", where=where, how=how, **VERBS[verb]))
+    return flow
+
+
+def drawn(seed: int) -> list[dict[str, list[tuple[Any, ...]]]]:
+    """Return rows in steps, none of them late, with values that are NULL now and then."""
+    rng = Random(seed)
+
+    def row(step: int) -> tuple[Any, ...]:
+        value = rng.choice([None, *range(10)])
+        return (2 * step + rng.randrange(3), rng.choice("pq"), value, rng.choice(["u", "v", None]))
+
+    return [{side: [row(step) for _ in range(rng.randrange(5))] for side in "ab"} for step in range(8)]
+
+
+def compare(verb: str, how: str, place: Path) -> None:
+    for seed in range(3):
+        cuts = drawn(seed)
+        rows = {side: [row for cut in cuts for row in cut[side]] for side in "ab"}
+        expected = by_reference(joined(verb if verb != "early" else "window_join", how), rows)
+        assert_same_rows(run_locally(joined(verb, how).plan, cuts, {}, place / str(seed))["out"], expected)
+
+
+@pytest.mark.parametrize(("verb", "how"), KINDS)
+def test_the_answers_are_those_of_the_specification(verb: str, how: str, tmp_path: Path) -> None:
+    """For each join and each kind of it, step by step: what is not kept was in no answer."""
+    compare(verb, how, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("verb", "how"), [(verb, how) for verb, how in KINDS if how in ("left", "right", "full", "anti")]
+)
+def test_joins_that_keep_too_little_are_found(
+    verb: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The comparison can fail: rows without a match, which are answers too, are taken for rows that are in none."""
+    monkeypatch.setattr(matching, "_UNMATCHED", {})
+    with pytest.raises(AssertionError):
+        compare(verb, how, tmp_path)
+
+
+def kept(verb: str, how: str, rows: dict[str, list[tuple[Any, ...]]], place: Path) -> list[int]:
+    """Return how many rows of each side are kept after one step."""
+    plan = joined(verb, how).plan
+    readers = {source.id: Cut(source.schema, [rows[source.id]]) for source in plan.sources}
+    engine = engine_in(plan, readers, {}, place, fold_from=lambda _: 0)
+    for reader in readers.values():
+        reader.released = 1
+    engine.step()
+    assert engine.last is not None
+    (states,) = engine.last.state.values()
+    return [state.rows for state in states]
+
+
+@pytest.mark.parametrize("verb", ["join", "window_join", "interval_join"])
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [("inner", [3, 3]), ("semi", [3, 3]), ("left", [10, 3]), ("anti", [10, 3]), ("right", [3, 10]), ("full", [10, 10])],
+)
+def test_rows_that_match_nothing_are_not_kept(verb: str, how: str, expected: list[int], tmp_path: Path) -> None:
+    """Of x and y from 0 to 9 only 4, 5 and 6 can match; a side whose rows are answers without a match is kept whole."""
+    rows = {side: [(0, "p", i, "u") for i in range(10)] for side in "ab"}
+    assert kept(verb, how, rows, tmp_path) == expected
+
+
+def test_an_early_join_keeps_no_rows_that_match_nothing(tmp_path: Path) -> None:
+    """As joins do that wait for the end of a window."""
+    rows = {side: [(0, "p", i, "u") for i in range(10)] for side in "ab"}
+    assert kept("early", "inner", rows, tmp_path) == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("where", "left", "right"),
+    [
+        ("left.x > 3", ("x > 3",), ()),
+        ("left.x > 3 AND right.y < 7", ("x > 3",), ("y < 7",)),
+        ("left.x = right.y AND left.x > 3", ("x > 3",), ("y > 3",)),
+        # It may be true by the other side.
+        ("left.x > 3 OR right.y < 7", (), ()),
+        ("left.x + right.y > 3", (), ()),
+        # It may fail, and must not fail for a row without a pair.
+        ("10 / left.x > 3", (), ()),
+        ("CAST(left.s AS INT) > 3 AND left.x > 3", ("x > 3",), ()),
+        # It is about neither side; a key is the left one.
+        ("1 < 2", (), ()),
+        ("k = 'p'", ("k = 'p'",), ()),
+    ],
+)
+def test_conditions_on_one_side(where: str, left: tuple[str, ...], right: tuple[str, ...]) -> None:
+    """Parts that read one side only and cannot fail, and those that follow from them by an equation."""
+    (operator,) = (operator for operator in joined("join", "inner", where).plan if operator.verb == "join")
+    sides = [joined("join", "inner", where).plan.inputs(operator)[port].schema for port in (0, 1)]
+    found = [needed_of(side, operator.where, operator.on, *sides) for side in (LEFT, RIGHT)]  # type: ignore[attr-defined]
+    assert found == [left, right]
