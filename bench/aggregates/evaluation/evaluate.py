@@ -42,8 +42,10 @@ _STOLEN, _TRIES = 0.05, 3
 _AT_FIRST, _LATER = 3.0, 1.1
 #: In a hurry, runs are as short as steps allow; they get no longer than this for it.
 _LONGEST = 15.0
-#: Where a search begins in a hurry, of what was found of a query that is like it, and of the form before it.
-_ALIKE, _AFTER = 1.15, {"A+": ("dedicated", 1.0), "A": ("A+", 0.6)}
+#: Where a search begins in a hurry, of what was found of a query that is like it.
+_ALIKE = 1.15
+#: And of what was found of the form before it, of Maps and of Joins: the loop of A takes most of the time of a Join.
+_AFTER = {"A+": ("dedicated", 1.0, 1.0), "A": ("A+", 0.6, 0.08)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +265,9 @@ class Evaluation:
 
     def _near(self, cell: Cell) -> float | None:
         """Return a rate by what was found of another form, or of a query that differs in selectivity or windows."""
-        form, share = _AFTER.get(cell.form, ("", 0.0))
+        form, of_maps, of_joins = _AFTER.get(cell.form, ("", 0.0, 0.0))
         if rate := self._rates_found.get((cell.side, Asked(cell.query, form, cell.tumbling))):
-            return rate * share
+            return rate * (of_joins if cell.asked.joins else of_maps)
         for (side, asked), rate in reversed(self._rates_found.items()):
             if (side, asked.form, asked.tumbling) == (cell.side, cell.form, cell.tumbling) and rate:
                 if _cost(asked) == _cost(cell.asked):
