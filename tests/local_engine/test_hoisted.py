@@ -13,6 +13,7 @@ import tidegate as tg
 from tests.flow.specified import by_reference
 from tests.local_engine.engine import by_local
 from tidegate.flow.schema import Column
+from tidegate.flow.sql import Sql
 from tidegate.local_engine.hoisted import JoinCondition, _on
 
 #: Texts that differ in their case, one of another length, none at all; and one whose small form is not known.
@@ -67,6 +68,48 @@ def test_what_may_fail_waits_for_the_parts_before_it(how: str, own: str) -> None
     flow = joined(how, f"lower(left.s) = 'x' AND {own} AND 1 / (left.k - right.m) > 0")
     rows: dict[str, list[tuple[Any, ...]]] = {"texts": [(1, "ab", 1), (1, "cd", 1), (1, "X", 2)]}
     assert sorted(map(repr, by_local(flow, rows))) == sorted(map(repr, by_reference(flow, rows)))
+
+
+ATOMS = ["lower(left.s) <> lower(right.o)", "lower(left.s) = 'ab'", "right.o = 'aB'", "left.k = right.m", "left.k < 2"]
+ATOMS += ["upper(right.o) > 'B'", "right.m BETWEEN 1 AND 2", "left.s IS NULL", "NOT left.k = 1"]
+
+
+def drawn_condition(rng: Random, depth: int = 3) -> str:
+    """Return a condition of AND, OR and NOT, with parentheses wherever they are needed, and elsewhere now and then."""
+    if not depth or rng.random() < 0.25:
+        return rng.choice(ATOMS)
+    word = rng.choice(["AND", "AND", "OR"])
+    parts = [drawn_condition(rng, depth - 1) for _ in range(rng.randint(2, 3))]
+    text = f" {word} ".join(f"({part})" if " OR " in part or rng.random() < 0.3 else part for part in parts)
+    return f"NOT ({text})" if rng.random() < 0.15 else f"({text})"
+
+
+def assert_same_pairs(seeds: int) -> None:
+    for seed in range(seeds):
+        where = drawn_condition(Random(seed))
+        rows: dict[str, list[tuple[Any, ...]]] = {"texts": [(1, text, i % 3) for i, text in enumerate(TEXTS + TEXTS)]}
+        found, expected = (sorted(map(repr, run(joined("inner", where), rows))) for run in (by_local, by_reference))
+        assert found == expected, where
+
+
+def test_alternatives_stay_together() -> None:
+    """Parts that OR connects are one part of the condition, also where AND connects it with hoisted ones."""
+    assert_same_pairs(40)
+
+
+def test_alternatives_that_lose_their_parentheses_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above can fail: without its parentheses, an alternative is true whatever the other parts say."""
+    right = Sql.all_conjuncts
+
+    def bare(sql: Sql) -> list[str]:
+        parts = map(Sql.of, right(sql))
+        return [str(one[1:-1] if str(one[0:1]) == "(" and one.closing(0) == len(one) - 1 else one) for one in parts]
+
+    monkeypatch.setattr(Sql, "all_conjuncts", bare)
+    _on.cache_clear()
+    with pytest.raises(AssertionError):
+        assert_same_pairs(40)
+    _on.cache_clear()
 
 
 def test_pairs_that_are_left_out_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

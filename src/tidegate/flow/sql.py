@@ -257,6 +257,23 @@ class Sql:
             return [str(self)]
         return [str(part) for part in self.split(TokenType.AND)]
 
+    def all_conjuncts(self) -> list[str]:
+        """Return the parts of a condition that all have to hold, also those in parentheses; AND can connect them again.
+
+        >>> Sql.of("(a = 1 AND (b OR c)) AND ((d)) AND (e BETWEEN 1 AND 2)").all_conjuncts()
+        ['a = 1', '(b OR c)', 'd', '(e BETWEEN 1 AND 2)']
+        """
+        found: list[str] = []
+        for part in map(Sql.of, self.conjuncts()):
+            bracketed = len(part) > 2 and part.tokens[0].kind == TokenType.L_PAREN and part.closing(0) == len(part) - 1
+            inside = part[1:-1]
+            # What is weaker than AND needs its parentheses.
+            if bracketed and not any(token.kind in _WHOLE for _, token in inside.outside()):
+                found += Sql.of(str(inside)).all_conjuncts()
+            else:
+                found.append(str(part))
+        return found
+
     def equated(self) -> tuple[str, str] | None:
         """Return the two sides of an equation; None if it is another condition.
 

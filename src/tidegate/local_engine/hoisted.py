@@ -132,7 +132,7 @@ def _on(condition: str, tables: _Shapes, first: int, _not_utc: bool) -> tuple[Jo
     values: dict[str, _Value] = {}
     rest: list[str] = []
     reading: list[str] = []
-    parts = list(_parts(condition))
+    parts = Sql.of(condition).all_conjuncts()
     for part in parts:
         pieces = list(_calls(part, tables, parts, values, first))
         reads = Sql.of(part).substitute((call, value.text) for call, value in pieces)
@@ -166,16 +166,6 @@ def _on_close(
             return written, ()
         values[names[name]] = _Value(own.pop(), Column(names[name], None), text)
     return replace(written, translated=inlined(found.sql, names)), tuple(values.values())
-
-
-def _parts(condition: str) -> Iterator[str]:
-    """Yield the parts of a condition that are joined by AND, also those in parentheses."""
-    for part in Sql.of(condition).conjuncts():
-        own = Sql.of(part)
-        if len(own) > 2 and own.tokens[0].kind == TokenType.L_PAREN and own.closing(0) == len(own) - 1:
-            yield from _parts(str(own[1:-1]))
-        else:
-            yield part
 
 
 def _calls(
@@ -214,7 +204,9 @@ def conditions_of(condition: str, table: str, columns: Sequence[Column]) -> str:
     >>> conditions_of("l.a > 2 AND l.a = r.a AND r.a < 9", "l", [Column("a", "INT")])
     '((CAST("l"."a" > CAST(2 AS INT) AS BOOLEAN)))'
     """
-    return _own_conditions(list(_parts(condition)), {f"{table}.{column.name}": column.type for column in columns})
+    return _own_conditions(
+        Sql.of(condition).all_conjuncts(), {f"{table}.{column.name}": column.type for column in columns}
+    )
 
 
 def _own_conditions(parts: Sequence[str], types: Mapping[str, str | None]) -> str:
