@@ -20,6 +20,7 @@ from tidegate.flow.sql import Sql
 from tidegate.flow.sqltypes import quoted
 from tidegate.spark.arrow import apply_in_arrow, map_in_arrow, struct_type
 from tidegate.spark.calls import call_sql
+from tidegate.spark.far_pairs import without_far_pairs
 from tidegate.spark.rows import columns_of, sort_columns
 from tidegate.spark.wire import canonical_table, to_spark
 
@@ -152,6 +153,11 @@ class SparkRelation:
         left, right = self.frame, frame_of(other)
         if columns is not None:
             left, right = left.alias("left"), right.alias("right")
+            # Without a lambda there is no sum of a list, and Spark need not be asked for types.
+            if "->" in on:
+                sides = {"left": self.columns, "right": other.columns}
+                types = {f"{side}.{c.name}".lower(): c.type for side, known in sides.items() for c in known}
+                on = without_far_pairs(on, types)
         if how == "inner" and on == "true":
             pairs = left.crossJoin(right)
         else:
