@@ -20,6 +20,8 @@ from tidegate.flow.sql import Sql
 from tidegate.flow.sqltypes import quoted
 from tidegate.spark.arrow import apply_in_arrow, map_in_arrow, struct_type
 from tidegate.spark.calls import call_sql
+from tidegate.spark.far_pairs import without_far_pairs
+from tidegate.spark.join_keys import keys_as_columns
 from tidegate.spark.rows import columns_of, sort_columns
 from tidegate.spark.wire import canonical_table, to_spark
 
@@ -151,7 +153,7 @@ class SparkRelation:
         """Return the pairs of rows that satisfy a condition."""
         left, right = self.frame, frame_of(other)
         if columns is not None:
-            left, right = left.alias("left"), right.alias("right")
+            left, right, on = self._sides(other, on)
         if how == "inner" and on == "true":
             pairs = left.crossJoin(right)
         else:
@@ -215,6 +217,21 @@ class SparkRelation:
     def fetch(self) -> pa.Table:
         """Run a job, and return all rows."""
         return canonical_table(self.frame.toArrow(), self.columns)
+
+    def _sides(self, other: Relation, on: str) -> tuple[DataFrame, DataFrame, str]:
+        """Return the sides of a join under their names, and its condition, as Spark computes it fastest."""
+        # Without a lambda there is no sum of a list, and Spark need not be asked for types.
+        if "->" in on:
+            sides = {"left": self.columns, "right": other.columns}
+            types = {f"{side}.{c.name}".lower(): c.type for side, known in sides.items() for c in known}
+            on = without_far_pairs(on, types)
+        *keys, on = keys_as_columns(on)
+        named = self.frame.alias("left"), frame_of(other).alias("right")
+        left, right = (
+            frame.select("*", *self._exprs(own)).alias(side) if own else frame
+            for side, frame, own in zip(("left", "right"), named, keys, strict=True)
+        )
+        return left, right, on
 
     def _with(self, frame: DataFrame) -> SparkRelation:
         return SparkRelation(self.backend, frame)

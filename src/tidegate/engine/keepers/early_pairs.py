@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState
 from tidegate.engine.keepers.windows import JoinedInWindows
 from tidegate.engine.lowering import lower_operator
-from tidegate.engine.relation import united
+from tidegate.engine.relation import Relation, united
+from tidegate.engine.storage.state import Part
 
 __all__ = ["EarlyPairs"]
 
@@ -18,6 +21,10 @@ class EarlyPairs(JoinedInWindows):
     """
 
     on_arrival = True
+
+    def read(self, held: HeldState, port: int, parts: Sequence[Part] | None = None) -> Relation:
+        """Return the rows of a state. Few rows make many pairs, so they are not put into one partition."""
+        return held.read(port, parts)
 
     def answer(self, held: HeldState, moved: FrontierMove) -> Answer:  # noqa: ARG002
         """Return the pairs of new rows with all rows of the other side: first of new left ones, then of the others."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tidegate.flow.agreed.parsing import plain_name
 from tidegate.flow.parser import Tree, exp
 
-__all__ = ["FIRST", "bare", "of_first_terms", "sum_of_terms", "upper_bound"]
+__all__ = ["FIRST", "bare", "bounded_terms", "of_first_terms", "sum_of_terms", "upper_bound"]
 
 #: How many terms are added up first: few of a long list, but enough to be worth an extra condition.
 FIRST = 32
@@ -21,14 +21,20 @@ def of_first_terms(node: Tree) -> Tree | None:
 
     Terms have to be absolute values or squares, made of columns.
     """
-    found = upper_bound(node)
-    if found is None or (terms := _terms(bare(found[0]))) is None:
+    terms = bounded_terms(node)
+    if terms is None:
         return None
     copied = bare(node).copy()
     made = bare(_sides(copied)[0]).expressions[0]
     for given in made.expressions[: len(terms.expressions) - 1]:
         given.replace(exp.Anonymous(this="slice", expressions=[given.copy(), _number(1), _number(FIRST)]))
     return copied
+
+
+def bounded_terms(node: Tree) -> Tree | None:
+    """Return the call that makes the terms of a sum with an upper bound, none of which is negative; else None."""
+    found = upper_bound(node)
+    return None if found is None else _terms(bare(found[0]))
 
 
 def upper_bound(node: Tree) -> tuple[Tree, Tree] | None:

@@ -1,0 +1,109 @@
+"""Makes joins by distances of lists fast on Spark: first it adds up a few terms, which already exclude most pairs.
+
+``reduce(zip_with(left.a, right.b, (x, y) -> abs(x - y)), 0D, (s, t) -> s + t) < 0.5`` asks whether two lists are close.
+Spark makes a list for each pair, and calls two interpreted functions for each element. Here, a CASE asks first whether
+the first terms reach the bound, and then whether all of them do. Both sums are added up by one function, and no list is
+made. What was written is computed only for the pairs that are left. `tidegate.flow.agreed.early` says why the first
+terms exclude no others.
+
+It is a CASE and not an AND because Spark computes an expression that occurs twice in an AND in advance, for all pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from sqlglot.errors import ParseError
+
+from tidegate.flow.agreed.compile import Refused, compiled
+from tidegate.flow.agreed.early import FIRST, bounded_terms
+from tidegate.flow.agreed.parsing import parse_plain
+from tidegate.flow.parser import TokenType, Tree, exp
+from tidegate.flow.sql import Call, Sql
+
+__all__ = ["without_far_pairs"]
+
+_SUMS = ("reduce", "aggregate")
+
+
+def without_far_pairs(condition: str, types: Mapping[str, str | None]) -> str:
+    """Return the condition of a join with cheap checks before the sums that it bounds from above.
+
+    ``types`` are those of columns by name, such as ``left.a``. Without such sums over both sides, or if a part of the
+    condition may fail, it is returned as it is: a condition has to fail for the same pairs.
+    """
+    if not any(word in condition.lower() for word in _SUMS):
+        return condition
+    return _written(condition, tuple(types.items()))
+
+
+@lru_cache(maxsize=256)
+def _written(condition: str, types: tuple[tuple[str, str | None], ...]) -> str:
+    try:
+        parts = [(part, parse_plain(str(part))) for part in map(Sql.of, Sql.of(condition).all_conjuncts())]
+        if any(compiled(str(part), dict(types), engine=True).fails for part, _ in parts):
+            return condition
+    except (ParseError, Refused):
+        # It is not known whether it may fail.
+        return condition
+    of_pairs = [(part, tree) for part, tree in parts if _is_of_pairs(part, tree)]
+    sums = [part for part, tree in of_pairs if bounded_terms(tree) is not None]
+    checks = [check for first in (FIRST, None) for part in sums if (check := _is_far(part, first))]
+    if not checks:
+        return condition
+    # All other conditions stay outside, because Spark finds the rows of a join by them.
+    others = [f"({part})" for part, tree in parts if (part, tree) not in of_pairs]
+    whens = " ".join(f"WHEN {check} THEN false" for check in checks)
+    written = " AND ".join(f"({part})" for part, _ in of_pairs)
+    return " AND ".join([*others, f"CASE {whens} ELSE {written} END"])
+
+
+def _is_of_pairs(part: Sql, tree: Tree) -> bool:
+    """Whether a condition calls functions of elements, and reads both sides."""
+    sides = {str(column.parts[0].name).lower() for column in tree.find_all(exp.Column)}
+    return sides >= {"left", "right"} and any(token.kind == TokenType.ARROW for token in part.tokens)
+
+
+def _is_far(part: Sql, first: int | None) -> str | None:
+    """Return a condition that is true only if the first terms of a sum, or all of them, are not within its bound.
+
+    It is false or NULL unless the first list has more than the first terms: then there are as many terms at least.
+    Beyond the end of another list, ``zip_with`` and ``get`` both give NULL.
+    """
+    total = next(call for call in part.calls() if call.name in _SUMS)
+    terms = Sql.of(total.arguments[0]).call()
+    assert terms is not None, "a sum with a bound has a call that makes its terms"
+    lists = terms.arguments[:-1]
+    term = _term(terms, lists)
+    if term is None:
+        return None
+    last = f"size({lists[0]})" if first is None else str(first)
+    added = f"aggregate(sequence(0, {last} - 1), {total.arguments[1]}, (__total, __i) -> __total + ({term}))"
+    return f"size({lists[0]}) > {FIRST} AND NOT ({part.substitute([(total.sql, added)])})"
+
+
+def _term(terms: Call, lists: list[str]) -> str | None:
+    """Return the term with the number ``__i``; None if it is not known how to write it.
+
+    >>> call = Sql.of("zip_with(a, b, (x, y) -> abs(x - y) + p.x)").call()
+    >>> _term(call, ["a", "b"])
+    'abs(get(a, __i) - get(b, __i)) + p.x'
+    """
+    head, body = Sql.of(terms.arguments[-1]).split(TokenType.ARROW)
+    names = [token.word for token in head.tokens if token.text not in ("(", ")", ",")]
+    # Where there is one more parameter, it is the number of the term.
+    elements = [*(f"get({given}, __i)" for given in lists), "__i"]
+    meant = dict(zip(names, elements, strict=False))
+    spelled: dict[int, str] = {}
+    tokens = body.tokens
+    for i, token in enumerate(tokens):
+        before, after = (tokens[j].kind if 0 <= j < len(tokens) else None for j in (i - 1, i + 1))
+        if token.kind == TokenType.ARROW:
+            return None
+        if token.word not in meant or token.kind == TokenType.STRING or before == TokenType.DOT or body.is_call(i):
+            continue
+        if after == TokenType.DOT:
+            return None
+        spelled[token.start] = meant[token.word]
+    return body.render(spelled)
