@@ -53,9 +53,9 @@ def _written(condition: str, types: tuple[tuple[str, str | None], ...]) -> str:
     if not checks:
         return condition
     # All other conditions stay outside, because Spark finds the rows of a join by them.
-    others = [f"({part})" for part, tree in parts if (part, tree) not in of_pairs]
+    others = [str(part) for part, tree in parts if (part, tree) not in of_pairs]
     whens = " ".join(f"WHEN {check} THEN false" for check in checks)
-    written = " AND ".join(f"({part})" for part, _ in of_pairs)
+    written = " AND ".join(str(part) for part, _ in of_pairs)
     return " AND ".join([*others, f"CASE {whens} ELSE {written} END"])
 
 
