@@ -334,6 +334,19 @@ def test_state_that_was_changed_on_disk_is_refused(spark: SparkSession, tmp_path
         feed(spark, flow.plan, engine, 1, [(10, 1)])
 
 
+@pytest.mark.parametrize("where", ["left.kind = 'a' AND right.y > 0", "left.x = 6 AND left.x = 7", "left.x = NULL"])
+def test_sources_of_which_a_join_keeps_no_row_are_read(spark: SparkSession, tmp_path: Path, where: str) -> None:
+    """Spark does not read what a condition is known to exclude; its rows still count, and move the frontier."""
+    flow = tg.Flow("tagged")
+    a, c = (flow.source(name, "t INT, x INT", time="t", watermark=tg.bounded(0)) for name in "ac")
+    b = flow.source("b", "t INT, y INT", time="t", watermark=tg.bounded(0))
+    both = a.with_columns(kind="'a'").union(c.with_columns(kind="'c'"))
+    flow.sink("out", both.window_join(b, on=(), size=2, where=where))
+    rows = {name: [(t, t) for t in range(6)] for name in "abc"}
+    cuts = in_steps(rows, random.Random(1), steps=3)
+    assert_same_rows(run_steps(spark, flow.plan, cuts, {}, tmp_path)["out"], by_reference(flow, rows))
+
+
 @pytest.mark.parametrize(("how", "kept"), [("inner", [3, 3]), ("left", [10, 3])])
 def test_joins_keep_only_rows_that_may_be_in_an_answer(
     spark: SparkSession, tmp_path: Path, how: str, kept: list[int]

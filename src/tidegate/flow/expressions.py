@@ -221,10 +221,10 @@ def bound(parsed: Parsed, scope: Scope, *, name: str | None = None) -> Expressio
 
 
 def is_parameter(column: Tree, name: str) -> bool:
-    """Whether a name is a parameter of a lambda around it."""
+    """Whether a name is a parameter of a lambda around it, in whatever case."""
     node = column.parent
     while node is not None:
-        if isinstance(node, exp.Lambda) and any(p.name == name for p in node.expressions):
+        if isinstance(node, exp.Lambda) and any(p.name.lower() == name.lower() for p in node.expressions):
             return True
         node = node.parent
     return False

@@ -35,13 +35,17 @@ def renamed(expression: Expression, columns: Mapping[str, str], *, reads: tuple[
 
 
 def from_pack(expression: Expression, pack: str, fields: Mapping[str, Expression]) -> Expression | None:
-    """Return an expression with the fields of a pack replaced by what they are; None if it reads more of the pack.
+    """Return an expression with the fields of a pack replaced by what they are; None if that can't be done.
+
+    It can't if the expression reads more of the pack, or reads a field inside of a lambda whose parameter has the name
+    of what would replace it.
 
     ``fields`` are by name in lower case.
 
     >>> x = Expression("x", "x", "INT", ("x",))
     >>> from_pack(Expression("y", "pack.x + t", "INT", ("pack", "t")), "pack", {"x": x}).sql
     'x + t'
+    >>> from_pack(Expression("y", "exists(ys, x -> x > pack.x)", "BOOLEAN", ("ys", "pack")), "pack", {"x": x})
     """
     sql = Sql.of(expression.sql)
     tokens = sql.tokens
@@ -54,6 +58,9 @@ def from_pack(expression: Expression, pack: str, fields: Mapping[str, Expression
             continue
         field = fields.get(parts[1].name.lower()) if len(parts) > 1 else None
         if field is None:
+            return None
+        if any(is_parameter(column, name.partition(".")[0]) for name in field.columns):
+            # A lambda around it would take the column for its parameter.
             return None
         first = at[place(parts[0])[0]]
         alone = len(tokens) == 3 or isinstance(field.tree, exp.Column | exp.Literal)

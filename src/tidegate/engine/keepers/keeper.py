@@ -164,7 +164,11 @@ class Keeper(ABC, Generic[O]):
 
     def enter(self, new: StepInput) -> Relation | None:
         """Return what is added to the state for the rows of a step; None if there are no rows."""
-        return None if new.rows is None else self.kept_of(new.rows)
+        return None if new.rows is None else self.kept_of(self.relevant(new.port, new.rows))
+
+    def relevant(self, port: int, rows: Relation) -> Relation:  # noqa: ARG002
+        """Return the rows of an input that may be in an answer."""
+        return rows
 
     def kept_of(self, rows: Relation) -> Relation:
         """Return what the state keeps of new rows."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from tidegate.engine.keepers.keeper import Keeper, StepInput
+from tidegate.engine.keepers.keeper import Keeper
 from tidegate.engine.relation import Relation
 from tidegate.flow import plan
 from tidegate.flow.equations import LEFT, RIGHT
@@ -24,11 +24,11 @@ _UNMATCHED = {"left": (0,), "anti": (0,), "right": (1,), "full": (0, 1)}
 class MatchingRows(Keeper[Join]):
     """Rows that may be in an answer."""
 
-    def enter(self, new: StepInput) -> Relation | None:
-        """Return the rows of a step that may be in an answer; None if there are no rows."""
-        rows, operator = super().enter(new), self.operator
-        if rows is None or operator.where is None or new.port in _UNMATCHED.get(operator.how, ()):
+    def relevant(self, port: int, rows: Relation) -> Relation:
+        """Return the rows of an input that may be in an answer."""
+        operator = self.operator
+        if operator.where is None or port in _UNMATCHED.get(operator.how, ()):
             return rows
-        for condition in needed_of((LEFT, RIGHT)[new.port], operator.where, operator.on, *self.inputs):
+        for condition in needed_of((LEFT, RIGHT)[port], operator.where, operator.on, *self.inputs):
             rows = rows.where(condition)
         return rows

@@ -7,11 +7,13 @@ read only once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tidegate.engine.keepers import Keeper
+from tidegate.engine.relation import Relation
 from tidegate.engine.steps.host import Host
 from tidegate.engine.steps.source_rows import observable
 from tidegate.flow import plan
@@ -44,7 +46,9 @@ def entries(flow: Plan, keepers: Mapping[str, Keeper[Any]], host: Host, shapes: 
         for operator, port in held
         if keepers[operator.id].written_first
         and (sources := reached[operator.inputs[port]]) is not None
-        and _observable(flow, host, shapes, operator.inputs[port], sources)
+        and _observable(
+            flow, host, shapes, operator.inputs[port], sources, partial(keepers[operator.id].relevant, port)
+        )
     }
     seen: frozenset[str] = frozenset().union(*found.values())
     read = [operator.inputs[port] for operator, port in held] + [sink.input for sink in flow.sinks]
@@ -72,12 +76,19 @@ def _fed(flow: Plan, name: str) -> bool:
     return isinstance(operator, Source) or (not operator.keeps_state and any(_fed(flow, i) for i in operator.inputs))
 
 
-def _observable(flow: Plan, host: Host, shapes: Mapping[str, Any], name: str, sources: frozenset[str]) -> bool:
-    """Whether all rows of the sources are read on the way to an operator's output, each once."""
+def _observable(
+    flow: Plan,
+    host: Host,
+    shapes: Mapping[str, Any],
+    name: str,
+    sources: frozenset[str],
+    relevant: Callable[[Relation], Relation],
+) -> bool:
+    """Whether all rows of the sources are read, each once, to write those of an operator's output that are relevant."""
     # Rows that come on two paths would be counted twice, as in the union of a stream with itself.
     if any(_path_count(flow, name, source) > 1 for source in sources):
         return False
-    return host.sees_all(flow, name, sorted(sources), shapes)
+    return host.sees_all(flow, name, sorted(sources), shapes, relevant)
 
 
 def _path_count(flow: Plan, name: str, source: str) -> int:

@@ -61,8 +61,10 @@ class Host(Protocol):
         """Return the message of an error, in our form."""
         ...
 
-    def sees_all(self, flow: Plan, name: str, sources: Sequence[str], shapes: Any) -> bool:
-        """Whether all rows of these sources are read when an operator's output is read.
+    def sees_all(
+        self, flow: Plan, name: str, sources: Sequence[str], shapes: Any, relevant: Callable[[Relation], Relation]
+    ) -> bool:
+        """Whether all rows of these sources are read when the relevant rows of an operator's output are read.
 
         The rows come there row by row.
         """

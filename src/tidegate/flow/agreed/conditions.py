@@ -193,8 +193,9 @@ class Conditions(Operators):
             lets: Lets = []
             named = self.named(first, lets)
             return self._let(lets, self._connected([self._operated(node, "=", named, v) for v in others], "OR"))
-        texts = [self.widened(value, wide, node).sql for value in (first, *others)]
-        return Value(f"({texts[0]} IN ({', '.join(texts[1:])}))", "BOOLEAN", any(v.fails for v in given))
+        same = [self.widened(value, wide, node) for value in (first, *others)]
+        texts = [value.sql for value in same]
+        return Value(f"({texts[0]} IN ({', '.join(texts[1:])}))", "BOOLEAN", any(value.fails for value in same))
 
     def visit_between(self, node: Tree) -> Value:
         self._allow_only(node, "this", "low", "high")
@@ -203,7 +204,8 @@ class Conditions(Operators):
         named = self.named(x, lets)
         sides = [self._operated(node, ">=", named, low), self._operated(node, "<=", named, high)]
         if not low.fails and not high.fails:
-            return self._let(lets, Value(f"({_joined(sides, 'AND')})", "BOOLEAN", x.fails))
+            fails = x.fails or any(side.fails for side in sides)
+            return self._let(lets, Value(f"({_joined(sides, 'AND')})", "BOOLEAN", fails))
         return self._let(lets, self._connected(sides, "AND"))
 
     def _let(self, lets: Lets, value: Value) -> Value:

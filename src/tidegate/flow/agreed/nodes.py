@@ -40,6 +40,11 @@ _SHORT = 40
 _CHEAP = 250
 _CHEAP_CALLS = frozenset({"CAST", "abs", "radians", "degrees", "len", "list_extract", "struct_extract"})
 _CALLED = re.compile(r"(\w+)\(|'|\blambda\b|\bCASE\b")
+#: The whole numbers of each type: a literal beyond them fails.
+_RANGES = {
+    name: range(-(2 ** (bits - 1)), 2 ** (bits - 1))
+    for name, bits in (("TINYINT", 8), ("SMALLINT", 16), ("INT", 32), ("BIGINT", 64))
+}
 #: Casts that never fail.
 _SAFE_CASTS = frozenset({("I", "F"), ("FLOAT", "DOUBLE"), ("I", "BOOLEAN"), ("BOOLEAN", "I"), ("BOOLEAN", "DOUBLE")})
 
@@ -240,7 +245,8 @@ class Nodes(ABC):
                 if isinstance(value.literal, int) and to in (*sqltypes.INTEGERS, "DOUBLE"):
                     literal = float(value.literal) if to == "DOUBLE" else value.literal
                 text = self._written(node, rule, [value], to, f"CAST({value.type} AS {to})")
-                fails = not isinstance(literal, int) and not self._is_instant(value, to)
+                fits = isinstance(literal, int) and literal in _RANGES.get(to, ())
+                fails = not fits and not self._is_instant(value, to)
                 if (given, wanted) in _SAFE_CASTS:
                     fails = value.fails
                 return Value(text, to, fails, literal=literal, simple=value.simple, digits=digits)
@@ -263,7 +269,9 @@ class Nodes(ABC):
             raise self.refused(node, f"{self._type_name(value)} where {to} is needed")
         if (value.type, to) == ("DATE", "TIMESTAMP"):
             self._in_utc(node, "DATE where TIMESTAMP is needed")
-        return Value(cast(value.sql, to), to, value.fails, value.literal, simple=value.simple)
+        # The greatest dates are no instants.
+        fails = value.fails or (value.type == "DATE" and to in INSTANTS and value.literal is None)
+        return Value(cast(value.sql, to), to, fails, value.literal, simple=value.simple)
 
     # Templates.
 

@@ -151,8 +151,10 @@ class Operators(Nodes):
         self, node: Tree, entry: str, values: Sequence[Value], takes: Sequence[str | None], gives: str | None
     ) -> Value:
         given = [self.widened(value, type_, node) for value, type_ in zip(values, takes, strict=True)]
-        safe = gives == "BOOLEAN" or entry in _SAFE or (entry == "DOUBLE / DOUBLE" and is_divisor(given[1].literal))
-        fails = not safe or any(value.fails for value in values)
+        # A subscript may fail, also that of a list of conditions.
+        compares = gives == "BOOLEAN" and not entry.endswith("]")
+        safe = compares or entry in _SAFE or (entry == "DOUBLE / DOUBLE" and is_divisor(given[1].literal))
+        fails = not safe or any(value.fails for value in given)
         return Value(self._written(node, OPERATORS[entry], given, gives, entry), gives, fails)
 
     def visit_bracket(self, node: Tree) -> Value:

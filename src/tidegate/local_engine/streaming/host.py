@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import Any
@@ -85,7 +85,14 @@ class LocalHost:
         """Return the message of an error, in our form."""
         return describe_error(error)
 
-    def sees_all(self, flow: Plan, name: str, sources: Sequence[str], shapes: Any) -> bool:  # noqa: ARG002
+    def sees_all(
+        self,
+        flow: Plan,  # noqa: ARG002
+        name: str,  # noqa: ARG002
+        sources: Sequence[str],  # noqa: ARG002
+        shapes: Any,  # noqa: ARG002
+        relevant: Callable[[Relation], Relation],  # noqa: ARG002
+    ) -> bool:
         """Whether all rows of the sources are read. Always: aggregates are computed over a table that has them."""
         return True
 

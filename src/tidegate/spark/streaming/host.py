@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -78,7 +78,14 @@ class SparkHost:
         """Return the message of an error, in our form."""
         return describe_error(error)
 
-    def sees_all(self, flow: Plan, name: str, sources: Sequence[str], shapes: Mapping[str, Any]) -> bool:
+    def sees_all(
+        self,
+        flow: Plan,
+        name: str,
+        sources: Sequence[str],
+        shapes: Mapping[str, Any],
+        relevant: Callable[[Relation], Relation],
+    ) -> bool:
         """Whether Spark reads all rows of the sources. If a condition is never true, it does not read them."""
         from pyspark.sql import Observation
 
@@ -90,7 +97,7 @@ class SparkHost:
                 return self.backend.relation(seen)
             return lower_operator(operator, *map(lowered, operator.inputs))
 
-        optimized = optimized_plan(frame_of(lowered(name)))
+        optimized = optimized_plan(frame_of(relevant(lowered(name))))
         return all(f"CollectMetrics of {source}," in optimized for source in sources)
 
 
