@@ -99,6 +99,33 @@ def test_conditions_that_find_rows_stay_outside() -> None:
     assert before == "left.i = right.j AND exists(left.a, x -> x > 0) AND (left.d > 0 OR left.i = 7)"
 
 
+def test_equations_of_what_is_computed_stay_outside() -> None:
+    """Spark finds rows by them, although they have lambdas and read both sides."""
+    sizes = " = ".join(f"size(filter({given}, x -> x > 0))" for given in ("left.a", "right.b"))
+    assert without_far_pairs(f"{sizes} AND {CLOSE} < 0.5", TYPES).startswith(f"{sizes} AND CASE WHEN")
+
+
+@pytest.mark.parametrize(
+    ("names", "term"),
+    [
+        ("x, y", "abs(x - y + length(r'x'))"),
+        ("`1`, y", "abs(`1` - y + 1)"),
+    ],
+)
+def test_literals_are_no_parameters(names: str, term: str) -> None:
+    """Also if they are spelled like one."""
+    found = without_far_pairs(CLOSE.replace("(x, y) -> abs(x - y)", f"({names}) -> {term}") + " < 0.5", TYPES)
+    last = term.partition(" + ")[2]
+    assert f"abs(get(left.a, __i) - get(right.b, __i) + {last}" in found
+
+
+@pytest.mark.parametrize("name", ["double", "end"])
+def test_words_of_sql_are_no_parameters_that_are_replaced(name: str) -> None:
+    """They may be something else in the term: the condition stays as it was written."""
+    text = f"{CLOSE.replace('(x, y) -> abs(x - y)', f'({name}, y) -> abs({name} - y + CAST(left.i AS DOUBLE))')} < 0.5"
+    assert without_far_pairs(text, TYPES) == text
+
+
 def test_fields_and_strings_are_no_parameters() -> None:
     """What is spelled like a parameter but is a field, a function or a text stays as it is."""
     types = TYPES | {"left.p": "STRUCT<x: DOUBLE>"}

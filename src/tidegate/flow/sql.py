@@ -39,7 +39,8 @@ _WHOLE = (TokenType.OR, TokenType.XOR, TokenType.BETWEEN, TokenType.CASE, TokenT
 #: If a condition has one of these besides an equals sign, it is more than an equation.
 _NO_EQUATION = (
     *_WHOLE,
-    TokenType.NOT, TokenType.AND, TokenType.IS, TokenType.IN, TokenType.LIKE,
+    TokenType.NOT, TokenType.AND, TokenType.IS, TokenType.IN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE,
+    TokenType.SIMILAR_TO,
     TokenType.LT, TokenType.GT, TokenType.LTE, TokenType.GTE, TokenType.NEQ, TokenType.NULLSAFE_EQ,
 )  # fmt: skip
 
@@ -277,7 +278,7 @@ class Sql:
     def equated(self) -> tuple[str, str] | None:
         """Return the two sides of an equation; None if it is another condition.
 
-        >>> [Sql.of(sql).equated() for sql in ("length(a) = b + 1", "a < b", "NOT a = b", "a OR b = c")]
+        >>> [Sql.of(sql).equated() for sql in ("length(a) = b + 1", "a < b", "NOT a = b", "a = b RLIKE c")]
         [('length(a)', 'b + 1'), None, None, None]
         """
         sides = self.split(TokenType.EQ)

@@ -21,10 +21,13 @@ from tidegate.flow.agreed.early import FIRST, bounded_terms
 from tidegate.flow.agreed.parsing import parse_plain
 from tidegate.flow.parser import TokenType, Tree, exp
 from tidegate.flow.sql import Call, Sql
+from tidegate.spark.join_keys import equated_sides
 
 __all__ = ["without_far_pairs"]
 
 _SUMS = ("reduce", "aggregate")
+#: What the name of a column or of a parameter is, plain or quoted.
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 
 
 def without_far_pairs(condition: str, types: Mapping[str, str | None]) -> str:
@@ -60,9 +63,10 @@ def _written(condition: str, types: tuple[tuple[str, str | None], ...]) -> str:
 
 
 def _is_of_pairs(part: Sql, tree: Tree) -> bool:
-    """Whether a condition calls functions of elements, and reads both sides."""
+    """Whether a condition calls functions of elements, and reads both sides, but is no equation that finds rows."""
     sides = {str(column.parts[0].name).lower() for column in tree.find_all(exp.Column)}
-    return sides >= {"left", "right"} and any(token.kind == TokenType.ARROW for token in part.tokens)
+    of_elements = any(token.kind == TokenType.ARROW for token in part.tokens)
+    return of_elements and sides >= {"left", "right"} and equated_sides(str(part)) is None
 
 
 def _is_far(part: Sql, first: int | None) -> str | None:
@@ -91,19 +95,22 @@ def _term(terms: Call, lists: list[str]) -> str | None:
     'abs(get(a, __i) - get(b, __i)) + p.x'
     """
     head, body = Sql.of(terms.arguments[-1]).split(TokenType.ARROW)
-    names = [token.word for token in head.tokens if token.text not in ("(", ")", ",")]
+    named = [token for token in head.tokens if token.text not in ("(", ")", ",")]
+    if any(token.kind not in _NAMES for token in named):
+        # A word of SQL, which can mean something else in the term.
+        return None
     # Where there is one more parameter, it is the number of the term.
     elements = [*(f"get({given}, __i)" for given in lists), "__i"]
-    meant = dict(zip(names, elements, strict=False))
+    meant = dict(zip([token.word for token in named], elements, strict=False))
     spelled: dict[int, str] = {}
     tokens = body.tokens
     for i, token in enumerate(tokens):
         before, after = (tokens[j].kind if 0 <= j < len(tokens) else None for j in (i - 1, i + 1))
         if token.kind == TokenType.ARROW:
             return None
-        if token.word not in meant or token.kind == TokenType.STRING or before == TokenType.DOT or body.is_call(i):
+        if token.word not in meant or token.kind not in _NAMES or before == TokenType.DOT or body.is_call(i):
             continue
-        if after == TokenType.DOT:
+        if after == TokenType.DOT or before == TokenType.ALIAS:
             return None
         spelled[token.start] = meant[token.word]
     return body.render(spelled)

@@ -21,7 +21,7 @@ from tidegate.flow.sqltypes import quoted
 from tidegate.spark.arrow import apply_in_arrow, map_in_arrow, struct_type
 from tidegate.spark.calls import call_sql
 from tidegate.spark.far_pairs import without_far_pairs
-from tidegate.spark.join_keys import keys_as_columns
+from tidegate.spark.join_keys import has_computed_keys, keys_as_columns
 from tidegate.spark.rows import columns_of, sort_columns
 from tidegate.spark.wire import canonical_table, to_spark
 
@@ -220,12 +220,12 @@ class SparkRelation:
 
     def _sides(self, other: Relation, on: str) -> tuple[DataFrame, DataFrame, str]:
         """Return the sides of a join under their names, and its condition, as Spark computes it fastest."""
-        # Without a lambda there is no sum of a list, and Spark need not be asked for types.
-        if "->" in on:
+        keys: list[Mapping[str, str]] = [{}, {}]
+        # Spark need not be asked for types if there is neither a sum of a list, which has a lambda, nor a key.
+        if "->" in on or has_computed_keys(on):
             sides = {"left": self.columns, "right": other.columns}
             types = {f"{side}.{c.name}".lower(): c.type for side, known in sides.items() for c in known}
-            on = without_far_pairs(on, types)
-        *keys, on = keys_as_columns(on)
+            *keys, on = keys_as_columns(without_far_pairs(on, types), types)
         named = self.frame.alias("left"), frame_of(other).alias("right")
         left, right = (
             frame.select("*", *self._exprs(own)).alias(side) if own else frame

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tidegate.engine.keepers.keeper import Answer, FrontierMove, HeldState
 from tidegate.engine.keepers.windows import JoinedInWindows
 from tidegate.engine.lowering import lower_operator
-from tidegate.engine.relation import Relation, united
-from tidegate.engine.storage.state import Part
+from tidegate.engine.relation import united
 
 __all__ = ["EarlyPairs"]
 
@@ -22,16 +19,13 @@ class EarlyPairs(JoinedInWindows):
 
     on_arrival = True
 
-    def read(self, held: HeldState, port: int, parts: Sequence[Part] | None = None) -> Relation:
-        """Return the rows of a state. Few rows make many pairs, so they are not put into one partition."""
-        return held.read(port, parts)
-
     def answer(self, held: HeldState, moved: FrontierMove) -> Answer:  # noqa: ARG002
         """Return the pairs of new rows with all rows of the other side: first of new left ones, then of the others."""
         left, right = (held.new_parts(port) for port in (0, 1))
         sides = [(left, held.states[1].parts), (held.before[0].parts, right)]
+        # Few rows make many pairs, so they are not put into one partition.
         pairs = [
-            lower_operator(self.operator, self.read(held, 0, lefts), self.read(held, 1, rights))
+            lower_operator(self.operator, held.read(0, lefts), held.read(1, rights))
             for lefts, rights in sides
             if lefts and rights
         ]
