@@ -44,8 +44,9 @@ _AT_FIRST, _LATER = 3.0, 1.1
 _LONGEST = 15.0
 #: Where a search begins in a hurry, of what was found of a query that is like it.
 _ALIKE = 1.15
-#: And of what was found of the form before it, of Maps and of Joins: the loop of A takes most of the time of a Join.
-_AFTER = {"A+": ("dedicated", 1.0, 1.0), "A": ("A+", 0.6, 0.08)}
+#: And of what was found of the form before it. The loop of A takes most of the time of a Join of texts.
+_AFTER = {"A+": ("dedicated", 1.0), "A": ("A+", 0.5)}
+_LOOP_OF_TEXTS = 0.08
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,9 +266,11 @@ class Evaluation:
 
     def _near(self, cell: Cell) -> float | None:
         """Return a rate by what was found of another form, or of a query that differs in selectivity or windows."""
-        form, of_maps, of_joins = _AFTER.get(cell.form, ("", 0.0, 0.0))
+        form, share = _AFTER.get(cell.form, ("", 0.0))
+        if cell.form == "A" and cell.asked.joins and cell.asked.source == "texts":
+            share = _LOOP_OF_TEXTS
         if rate := self._rates_found.get((cell.side, Asked(cell.query, form, cell.tumbling))):
-            return rate * (of_joins if cell.asked.joins else of_maps)
+            return rate * share
         for (side, asked), rate in reversed(self._rates_found.items()):
             if (side, asked.form, asked.tumbling) == (cell.side, cell.form, cell.tumbling) and rate:
                 if _cost(asked) == _cost(cell.asked):
