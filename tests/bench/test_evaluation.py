@@ -16,6 +16,7 @@ from bench.aggregates.evaluation.command import write_results
 from bench.aggregates.evaluation.evaluate import Evaluation
 from bench.aggregates.evaluation.figures import figures, found_in
 from bench.aggregates.evaluation.pace import START, Pace, rows_of, send
+from bench.aggregates.evaluation.page import page
 from bench.aggregates.evaluation.plan import Plan
 from bench.aggregates.evaluation.rule import Rule, seconds_of, typical
 from bench.aggregates.evaluation.sides import SIDES
@@ -282,6 +283,28 @@ def test_the_report_is_of_the_code_that_ran_last(tmp_path: Path) -> None:
     assert list(found.cells["local", "dedicated", "AHM", False]) == [500.0]
 
 
+def test_what_was_not_measured_again_stays_and_is_named(tmp_path: Path) -> None:
+    """One query ran with new code, one began to: the others keep what older code did, and the page names them."""
+    store = Store(tmp_path / "cells.jsonl")
+    for code, query, rate, ended in (
+        ("old", "AHM", 900.0, True),
+        ("old", "HHM", 800.0, True),
+        ("old", "LHM", 700.0, True),
+        ("new", "AHM", 500.0, True),
+        ("new", "HHM", 400.0, False),
+    ):
+        cell = Cell("local", query, rate, seconds=8.0, warm=1.0)
+        store.put(code, cell.parameters, fake(None, cell, Pools(tmp_path, DRAWN), tmp_path))
+        if ended:
+            key = replace(cell, rate=0.0).parameters | {"runs": 1, "tolerance": 1.3}
+            store.put(code, key, {"rate": rate, "beyond": None})
+    found = found_in(store)
+    assert {key[2]: one.rate for key, one in found.sustained.items()} == {"AHM": 500.0, "HHM": 800.0, "LHM": 700.0}
+    assert list(found.cells["local", "dedicated", "HHM", False]) == [800.0]
+    said = " ".join(page(found).split())
+    assert "Measured with code that has changed since:** Tidegate, local: HHM, LHM." in said
+
+
 def test_what_other_machines_did_is_not_compared(tmp_path: Path) -> None:
     """A store that was copied begins anew elsewhere, and the report is of the machine that ran last."""
     path = tmp_path / "cells.jsonl"
@@ -463,6 +486,23 @@ def test_a_search_in_a_hurry_begins_near_what_is_alike(tmp_path: Path) -> None:
     assert near(Cell("hand", "LHJ", 0.0, tumbling=True)) == pytest.approx(1.15 * 54.77, rel=1e-3)
     assert near(Cell("spark", "AHM", 0.0, "A+")) == 50.0
     assert near(Cell("spark", "AHM", 0.0, "A")) is None
+
+
+def test_a_search_begins_where_one_with_other_code_ended(tmp_path: Path) -> None:
+    """Whoever changes code measures again, and needs few runs for it if the change was small."""
+    store, cell = Store(tmp_path / "cells.jsonl"), Cell("hand", "AHM", 0.0, seconds=12.0, warm=2.0)
+    rate = small(tmp_path, fake, store).sustained(cell)
+    ran: list[float] = []
+
+    def measure(session: Any, given: Cell, *others: Any) -> dict[str, Any]:
+        ran.append(given.rate)
+        return fake(session, given, *others)
+
+    again = small(tmp_path, measure, Store(store.path))
+    again._codes = dict.fromkeys(SIDES, "changed")
+    assert again.sustained(cell) == pytest.approx(rate, rel=0.5)
+    assert ran[0] == rate
+    assert len(ran) == 2
 
 
 def test_the_report_says_what_came_out(tmp_path: Path) -> None:

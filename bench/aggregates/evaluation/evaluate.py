@@ -93,6 +93,8 @@ class Evaluation:
         self._cost = cost
         #: What has run in this process: Java compiles code when it is run for the first time, and often later.
         self._warm: set[tuple[Any, ...]] = set()
+        #: The rates that were found on this machine, perhaps with code that has changed since: searches begin there.
+        self._rates_before = _rates_in(store)
         #: The rates that were found so far, by side and query.
         self._rates_found: dict[tuple[str, Asked], float] = {}
         #: The cells of searches, without their rates: others of that side and query are as long.
@@ -265,7 +267,12 @@ class Evaluation:
         return float(found["rate"]), float(found["step"])
 
     def _near(self, cell: Cell) -> float | None:
-        """Return a rate by what was found of another form, or of a query that differs in selectivity or windows."""
+        """Return a rate by what was found with other code, of another form, or of a query like it.
+
+        Queries are alike if they differ in selectivity or windows.
+        """
+        if rate := self._rates_before.get((cell.side, cell.asked)):
+            return rate
         form, share = _AFTER.get(cell.form, ("", 0.0))
         if cell.form == "A" and cell.asked.joins and cell.asked.source == "texts":
             share = _LOOP_OF_TEXTS
@@ -321,6 +328,15 @@ class Evaluation:
             results.append(self._measure(self.session, cell, self._pools, self._place))
         # Where others on the host took much each time, that run counts in which they took least.
         return min(results, key=lambda one: float(one.get("stolen", 0.0)))
+
+
+def _rates_in(store: Store) -> dict[tuple[str, Asked], float]:
+    """Return the rate that the last search of each side and query found."""
+    searches = ((cell, result) for cell, result in store.results() if "runs" in cell)
+    return {
+        (cell["side"], Asked(cell["query"], cell["form"], cell["tumbling"])): float(result["rate"])
+        for cell, result in searches
+    }
 
 
 def _only_grew(result: Mapping[str, Any], rate: float) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from bench.aggregates.evaluation.plan import FORMS
 from bench.aggregates.evaluation.sides import SIDES
@@ -14,6 +14,9 @@ from bench.aggregates.plots import bars, lines
 from bench.aggregates.queries import QUERIES
 
 __all__ = ["Found", "Measured", "figures", "found_in"]
+
+#: Side, form, query, and whether windows are tumbling.
+Key: TypeAlias = tuple[str, str, str, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +44,19 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a store has, by side, form, query, and whether windows are tumbling."""
+    """What a store has."""
 
-    sustained: Mapping[tuple[str, str, str, bool], Measured]
+    sustained: Mapping[Key, Measured]
     #: The cells of each, at all rates that were run.
-    cells: Mapping[tuple[str, str, str, bool], Mapping[float, Sequence[Mapping[str, Any]]]]
+    cells: Mapping[Key, Mapping[float, Sequence[Mapping[str, Any]]]]
     #: How many answers the sides agreed on, or why not, by query.
     checked: Mapping[str, Any]
     #: What a row of the synthetic Map costs by its rounds of work, in microseconds of a processor.
     costs: Mapping[int, float]
     #: What it was measured on.
     machine: str = ""
+    #: What was not measured again when the code of its side changed.
+    older: Sequence[Key] = ()
 
 
 def is_join(query: str) -> bool:
@@ -60,17 +65,23 @@ def is_join(query: str) -> bool:
 
 
 def found_in(store: Store) -> Found:
-    """Return what a store has: of the machine that ran last, and of each side what the code has done that ran last."""
+    """Return what a store has: of the machine that ran last, and of each query what the code did that ran it last.
+
+    Code that ran some of a query and did not come to its greatest rate does not count if other code did.
+    """
     machine = [entry["machine"] for entry in store.entries()][-1:]
     entries = [entry for entry in store.entries() if [entry["machine"]] == machine]
-    newest = {_side(entry): entry["code"] for entry in entries}
-    searches: dict[tuple[str, str, str, bool], tuple[dict[str, Any], dict[str, Any]]] = {}
-    cells: dict[tuple[str, str, str, bool], dict[float, list[dict[str, Any]]]] = {}
+    latest = {entry["cell"].get("side"): entry["code"] for entry in entries}
+    codes = {_key(entry): entry["code"] for entry in entries}
+    codes |= {_key(entry): entry["code"] for entry in entries if "runs" in entry["cell"]}
+    searches: dict[Key, tuple[dict[str, Any], dict[str, Any]]] = {}
+    cells: dict[Key, dict[float, list[dict[str, Any]]]] = {}
     checked: dict[str, Any] = {}
     costs: dict[int, float] = {}
     for entry in entries:
         cell, result = entry["cell"], entry["result"]
-        if entry["code"] != newest[_side(entry)] or "begin" in cell:
+        key = _key(entry)
+        if entry["code"] != codes[key] or "begin" in cell:
             continue
         if "same" in cell:
             checked[cell["same"]] = result.get("differs") or result["answers"]
@@ -78,7 +89,6 @@ def found_in(store: Store) -> Found:
         if "cost" in cell:
             costs[cell["cost"]] = result["micros"]
             continue
-        key = (cell["side"], cell["form"], cell["query"], cell["tumbling"])
         if "runs" in cell:
             # Of several searches, the one with the longest runs counts; of these, the last.
             if key not in searches or cell["seconds"] >= searches[key][0]["seconds"]:
@@ -96,7 +106,8 @@ def found_in(store: Store) -> Found:
             sustained[key] = _measured(cell, result, at)
     # Runs of one rate that were shorter than others, as those of a first try are, say nothing beside them.
     longest = {key: {rate: _longest(runs) for rate, runs in rates.items()} for key, rates in cells.items()}
-    return Found(sustained, longest, checked, costs, *machine)
+    older = [key for key in sustained if codes[key] != latest[key[0]]]
+    return Found(sustained, longest, checked, costs, "".join(machine), older)
 
 
 def _longest(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -104,10 +115,12 @@ def _longest(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [run for run in runs if run["cell"]["seconds"] == most]
 
 
-def _side(entry: Mapping[str, Any]) -> str:
-    """Return the side that an entry is of: costs are of Spark, and what is asked of all sides is of none."""
-    found: str = entry["cell"].get("side", "spark" if "cost" in entry["cell"] else "")
-    return found
+def _key(entry: Mapping[str, Any]) -> Key:
+    """Return what an entry is about; costs, and whether sides answer the same, are of no side."""
+    cell = entry["cell"]
+    if "side" in cell:
+        return cell["side"], cell["form"], cell["query"], cell["tumbling"]
+    return "", "cost" if "cost" in cell else "same", str(cell.get("cost", cell.get("same"))), False
 
 
 def _measured(cell: Mapping[str, Any], result: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Measured:

@@ -75,7 +75,13 @@ def _missing(found: Found, drawn: Sequence[str]) -> str:
     ]
     without = [str(n) for n in range(9, 15) if not any(name.startswith(f"figure-{n}-") for name in drawn)]
     none = f" Nothing was measured for Figures {', '.join(without)}." if without else ""
-    return fill(f"**What there is.** {'; '.join(said)}.{none}", _WIDTH)
+    older = [
+        f"{SIDES[side]}{', ' + form if form != 'dedicated' else ''}: "
+        + ", ".join(sorted({query for s, f, query, _ in found.older if (s, f) == (side, form)}))
+        for side, form in dict.fromkeys((side, form) for side, form, *_ in found.older)
+    ]
+    before = f" **Measured with code that has changed since:** {'; '.join(older)}." if older else ""
+    return fill(f"**What there is.** {'; '.join(said)}.{none}{before}", _WIDTH)
 
 
 def _list(values: Sequence[float]) -> str:

@@ -84,8 +84,7 @@ class Store:
             self._whole = text.endswith("\n") or not text
             for line in text.splitlines():
                 try:
-                    entry = json.loads(line)
-                    self._found[_key(entry["code"], entry["machine"], entry["cell"])] = entry
+                    self._keep(json.loads(line))
                 except (ValueError, KeyError, TypeError):
                     continue
 
@@ -101,11 +100,20 @@ class Store:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(("" if self._whole else "\n") + json.dumps(entry) + "\n")
         self._whole = True
-        self._found[_key(code, self._machine, cell)] = entry
+        self._keep(entry)
+
+    def results(self) -> Iterable[tuple[dict[str, Any], dict[str, Any]]]:
+        """Return cells and results of this machine, of any code; what was kept last comes last."""
+        return [(entry["cell"], entry["result"]) for entry in self._found.values() if entry["machine"] == self._machine]
 
     def entries(self) -> Iterable[dict[str, Any]]:
         """Return all that was measured: code, machine, cell and result."""
         return list(self._found.values())
+
+    def _keep(self, entry: dict[str, Any]) -> None:
+        key = _key(entry["code"], entry["machine"], entry["cell"])
+        self._found.pop(key, None)
+        self._found[key] = entry
 
 
 def _key(code: str, machine: str, cell: Mapping[str, Any]) -> str:

@@ -24,15 +24,22 @@ def _size(parts: str) -> str:
 WORDS = f"""CAST({_size("split(change, ' ')")} AS INT)"""
 
 
+#: More than there are places in a list.
+_PLACES = 1 << 31
+
+
 def _top(column: str, k: int, least: int) -> str:
     """Return the k most frequent words, equal ones in the order of the alphabet, without those that are too short."""
+    # Most texts have no empty parts at their end.
+    words = f"IF(get(parts, size(parts) - 1) = '', slice(parts, 1, {_size('parts')}), parts)"
     # Sorted, equal words are runs: where one ends says how often its word comes.
-    ends = "filter(transform(words, (w, i) -> i + 1), e -> e = size(words) OR words[e] <> words[e - 1])"
-    counted = "transform(ends, (e, i) -> struct(IF(i = 0, 0, ends[i - 1]) - e AS n, words[e - 1] AS word))"
-    top = f"transform(slice(sort_array({_let('ends', ends, counted)}), 1, {k}), t -> t.word)"
-    words = _let("parts", f"split({column}, '\\\\s+')", f"slice(parts, 1, {_size('parts')})")
-    ranked = _let("words", f"sort_array({words})", top)
-    return f"filter({ranked}, w -> length(w) >= {least})"
+    ends = "filter(transform(words, (w, i) -> IF(get(words, i + 1) = w, 0, i + 1)), e -> e > 0)"
+    # How often, and where, is one number: numbers are sorted faster than structs.
+    runs = f"transform(ends, (e, i) -> CAST(coalesce(get(ends, i - 1), 0) - e AS BIGINT) * {_PLACES} + e)"
+    chosen = f"slice(sort_array({_let('ends', ends, runs)}), 1, {k})"
+    top = f"transform({chosen}, n -> words[CAST(pmod(n, {_PLACES}) AS INT) - 1])"
+    found = _let("words", "sort_array(" + _let("parts", f"split({column}, '\\\\s+')", words) + ")", top)
+    return f"filter({found}, w -> length(w) >= {least})"
 
 
 def _let(name: str, value: str, result: str) -> str:
