@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from bench.aggregates.evaluation.asked import Asked, Pools
 from bench.aggregates.evaluation.cell import Cell, run_cell
 from bench.aggregates.evaluation.pace import rows_of, write_file
-from bench.aggregates.evaluation.same import Differ, answers, same
+from bench.aggregates.evaluation.same import Differ, answers, matching, read_rows, same
 from bench.aggregates.evaluation.sides import SIDES, Session, Started, start
 from bench.aggregates.queries import QUERIES
 from pyarrow import parquet
@@ -100,6 +102,73 @@ def test_what_spark_by_hand_says_can_be_read_is_there(spark: SparkSession, pools
         assert sum(written) == 33
     finally:
         started.stop()
+
+
+#: A Join that answers early, as in Figure 14; one that waits for its windows; and a Map that is composed of Aggregates.
+ANSWERING = [Asked("llj", tumbling=True), Asked("llj"), Asked("ALM", "A+")]
+
+
+def read_after_each_step(session: Session, side: str, asked: Asked, pools: Pools, place: Path) -> None:
+    """Give a side some files, and compare what can be read after each with what waits count as answered by then."""
+    given, taken = place / "in", []
+    given.mkdir()
+    # Few rows, which are repeated: so there is a pair in every window.
+    pool = matching(pools.table(asked.source)).slice(0, 5)
+    started = start(session, side, asked, given, place)
+    seen = set()
+    try:
+        for number in range(5):
+            # A file has the rows of seven tenths of a second, so that windows end between files and within them.
+            rows = rows_of(pool, 7 * number, 7, 10.0)
+            write_file(rows, given / f"{number}.parquet")
+            taken.append(rows)
+            known = {f"{i}.parquet": rows.num_rows for i, rows in enumerate(taken)}
+            until = time.time() + 60
+            while not (steps := started.steps(known)) or steps[-1][1] < sum(known.values()):
+                assert time.time() < until
+                started.check()
+                time.sleep(0.02)
+            everything = pa.concat_tables(taken)
+            expected = asked.flow().compute(tg.local(), {asked.source: everything})["out"].to_arrow_table().to_pylist()
+            if not (side == "hand" or asked.early):
+                # An answer is complete when a later row was taken in.
+                last = max(everything["ts"].to_pylist())
+                expected = [row for row in expected if row["ts"] < last]
+            found = read_rows(side, place / "out")
+            assert times_of(found) == times_of(expected)
+            seen.add(len(found))
+    finally:
+        started.stop()
+    # Something was to be read between two files, and not all of it at once.
+    assert len(seen) > 2
+
+
+def times_of(rows: list[dict[str, Any]]) -> list[datetime]:
+    """Return the times of rows, in order, in UTC."""
+    return sorted(row["ts"].replace(tzinfo=UTC) for row in rows)
+
+
+@pytest.mark.parametrize("asked", ANSWERING, ids=str)
+def test_waits_count_answers_when_they_can_be_read(pools: Pools, tmp_path: Path, asked: Asked) -> None:
+    """Latency is taken from the numbers of rows that steps took in: what can be read then is what that says."""
+    read_after_each_step(Session(), "local", asked, pools, tmp_path)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("side", "asked"),
+    [
+        ("hand", ANSWERING[0]),
+        *(pytest.param("spark", asked, marks=pytest.mark.slow) for asked in ANSWERING),
+        pytest.param("spark", Asked("ALM", "A"), marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_waits_count_answers_when_spark_has_them(
+    spark: SparkSession, pools: Pools, tmp_path: Path, side: str, asked: Asked
+) -> None:
+    """So it is by hand, and on Spark."""
+    read_after_each_step(Session(spark=spark), side, asked, pools, tmp_path)
 
 
 @pytest.mark.parametrize(("name", "rate"), [("LLM", 200.0), ("llj", 20.0)])

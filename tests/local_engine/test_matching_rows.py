@@ -14,6 +14,7 @@ from tests.flow.specified import by_reference
 from tests.local_engine.steps import Cut, engine_in, run_locally
 from tidegate.engine.keepers import matching
 from tidegate.flow.equations import LEFT, RIGHT
+from tidegate.flow.errors import NotSupported
 from tidegate.flow.one_sided import needed_of
 
 #: Both sides ask something of themselves, one of them also by what follows from an equation.
@@ -38,6 +39,13 @@ LAMBDAS = [
     "exists(left.xs, X -> X > left.x)",
     "size(filter(left.xs, x -> x > left.x)) = pmod(right.y, 3)",
     "size(filter(left.xs, x -> x > left.x)) > 0 AND left.x < 9",
+    "exists(left.xs, `p.q` -> `p.q` > left.`p.q`)",
+]
+
+#: Parameters that are called as the sides are.
+NAMED_AS_SIDES = [
+    "exists(left.xs, right -> right > 3) AND left.x = right.y",
+    "exists(left.xs, left -> left > 3) AND left.x < right.y",
 ]
 
 
@@ -46,6 +54,7 @@ def joined(verb: str, how: str, where: str = WHERE) -> tg.Flow:
     left = flow.source("a", "t INT, k STRING, x INT, s STRING", time="t", watermark=tg.bounded(3))
     left = left.with_columns(xs="array(0, x + t, 5)") if "xs" in where else left
     right = flow.source("b", "t INT, k STRING, y INT, s STRING", time="t", watermark=tg.bounded(3))
+    left = left.with_columns(**{"p.q": "x"}) if "p.q" in where else left
     right = right if how in ("semi", "anti") else right.select("k", "y", "s AS s2")
     where = where if how in ("semi", "anti") else where.replace("right.s", "right.s2")
     method = getattr(left, "window_join" if verb == "early" else verb)
@@ -64,12 +73,12 @@ def drawn(seed: int) -> list[dict[str, list[tuple[Any, ...]]]]:
     return [{side: [row(step) for _ in range(rng.randrange(5))] for side in "ab"} for step in range(8)]
 
 
-def compare(verb: str, how: str, place: Path) -> None:
+def compare(verb: str, how: str, place: Path, where: str = WHERE) -> None:
     for seed in range(3):
         cuts = drawn(seed)
         rows = {side: [row for cut in cuts for row in cut[side]] for side in "ab"}
-        expected = by_reference(joined(verb if verb != "early" else "window_join", how), rows)
-        assert_same_rows(run_locally(joined(verb, how).plan, cuts, {}, place / str(seed))["out"], expected)
+        expected = by_reference(joined(verb if verb != "early" else "window_join", how, where), rows)
+        assert_same_rows(run_locally(joined(verb, how, where).plan, cuts, {}, place / str(seed))["out"], expected)
 
 
 @pytest.mark.parametrize(("verb", "how"), KINDS)
@@ -158,3 +167,17 @@ def test_conditions_on_one_side(where: str, left: tuple[str, ...], right: tuple[
     sides = [joined("join", "inner", where).plan.inputs(operator)[port].schema for port in (0, 1)]
     found = [needed_of(side, operator.where, operator.on, *sides) for side in (LEFT, RIGHT)]  # type: ignore[attr-defined]
     assert found == [left, right]
+
+
+@pytest.mark.parametrize("where", NAMED_AS_SIDES)
+@pytest.mark.parametrize("how", ["right", "full"])
+def test_parameters_may_be_called_as_the_sides_are(how: str, where: str, tmp_path: Path) -> None:
+    """For the rows of the right side without a match, an interval join is computed with exchanged sides."""
+    compare("interval_join", how, tmp_path, where)
+
+
+def test_a_parameter_that_hides_a_side_is_refused(tmp_path: Path) -> None:
+    """Exchanged, left.x would be the parameter's field: that is told, with what to do."""
+    flow = joined("interval_join", "full", "exists(left.xs, right -> right > left.x)")
+    with pytest.raises(NotSupported, match=r"(?s)expected other parameters than left and right .*call the parameter x"):
+        run_locally(flow.plan, drawn(0), {}, tmp_path)

@@ -55,6 +55,17 @@ SPANS: dict[str, Callable[[tg.Flow], Any]] = {
     "joins in windows": lambda f: daily(f).window_join(daily(f, "r").select("k", "x AS y"), on="k", size=3, over="n"),
 }
 
+#: Elements that a chain orders otherwise than their letters are.
+CHAIN = Poset([("c", "b"), ("b", "a")])
+
+#: What needs one of two times to be the later by the values of their columns.
+LATER: dict[str, Callable[[tg.Stream, tg.Stream], Any]] = {
+    "the latest": lambda s, r: s.latest("x"),
+    "the last": lambda s, r: s.last(2),
+    "duplicates": lambda s, r: s.deduplicate("x"),
+    "as of": lambda s, r: s.join_asof(r, on="x"),
+}
+
 #: What is built, and how the message begins.
 BUILDING: dict[str, tuple[Callable[[tg.Flow], Any], str]] = {
     "no order": (
@@ -129,12 +140,16 @@ BUILDING: dict[str, tuple[Callable[[tg.Flow], Any], str]] = {
     "sessions": (lambda f: named(f).session(10), "expected times with a distance between them, got t"),
     "periods": (lambda f: named(f).accumulate(n="count(*)", every=10), "expected times with a distance between them"),
     "forgetting": (lambda f: named(f).top(1, order="x", forget=3), "expected times with a distance between them"),
-    "the latest": (lambda f: named(f).latest("k"), "expected times with a distance between them"),
-    "the last": (lambda f: named(f).last(2), "expected times with a distance between them"),
     "other times": (lambda f: named(f).at("'t5'"), "expected times with a distance between them"),
-    "as of": (lambda f: named(f).join_asof(named(f, "r"), on="k"), "expected times with a distance between them"),
     "apart": (lambda f: named(f).interval_join(named(f, "r"), on="k"), "expected times with a distance between them"),
-    "duplicates": (lambda f: named(f).deduplicate("k"), "expected times with a distance between them"),
+    **{
+        f"{name}{of}": (
+            lambda f, order=order, build=build: build(*two(f, order)),
+            "expected times that are ordered by the values of their columns, got t, which is ordered by a Poset",
+        )
+        for of, order in (("", PAPER), (", of a chain", CHAIN))
+        for name, build in LATER.items()
+    },
     "two orders": (
         lambda f: named(f).union(
             f.source("r", "t STRING, k STRING, x INT", time=tg.ordered("t", Poset([("t0", "t1")])))
@@ -212,6 +227,12 @@ BUILDING: dict[str, tuple[Callable[[tg.Flow], Any], str]] = {
 def source(flow: tg.Flow, column: str, order: Any, **options: Any) -> tg.Stream:
     """A source with a time column and another."""
     return flow.source("s", f"{column}, x INT", time=tg.ordered("t", order), **options)
+
+
+def two(flow: tg.Flow, order: Poset) -> tuple[tg.Stream, tg.Stream]:
+    """Two sources whose texts are ordered by a `Poset`."""
+    first, second = (flow.source(n, "t STRING, x INT", time=tg.ordered("t", order)) for n in ("s", "r"))
+    return first, second
 
 
 def pairs(

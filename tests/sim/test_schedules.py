@@ -146,7 +146,7 @@ def two() -> Dataflow:
 
 
 def test_data_between_two_workers_may_overtake() -> None:
-    """In every order, on one channel and between channels; the model that runs along forbids none of them."""
+    """What was sent last may arrive first, on either channel; the model that runs along forbids none of them."""
     orders = set()
     for seed in range(200):
         simulation = Simulation(two(), workers=2, check=True)

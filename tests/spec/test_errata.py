@@ -341,6 +341,15 @@ def test_an_operator_that_swallows_watermarks_is_found_out():
     assert not check_operator(Swallows(Passes()), order)["productivity"].ok
 
 
+def test_slides_1_needs_strictly_monotone_streams():
+    """The slides' streams are: in the paper's sense, a watermark may follow a greater one, and opens the buffer."""
+    events, known, buffer = [WM(2)], [3], [(1, "a")]
+    assert s.slides1.verdict(Nat(), events, known, buffer) == "vacuous"
+    assert is_monotone(Nat(), events, known)
+    put_out = list(produce(batch_op(Nat(), buffer), events))
+    assert not is_monotone(Nat(), put_out, known)
+
+
 def test_12_needs_its_assumption_on_the_buffer():
     """The slides' (1) has none: with an exit, what the buffer holds below a known watermark comes out at the end."""
     assert s.s12.verdict(Nat(), [], [3], [(1, "a")]) == "vacuous"

@@ -166,7 +166,7 @@ class Evaluation:
         common = _rounded(min((rate for rate in decide if rate > 0), default=0.0) * self.plan.common)
         for cell, rate in rates.items():
             if 0 < common <= rate:
-                self.measured(replace(self._ran[cell.side, cell.asked], rate=common))
+                self._each_run(replace(self._ran[cell.side, cell.asked], rate=common))
 
     def _forms(self, name: str) -> None:
         """Figures 9, 11 and 13: what each form sustains on Spark."""
@@ -194,7 +194,12 @@ class Evaluation:
         for share in self.plan.shares:
             rate = _rounded(base * share)
             if rate > 0:
-                self.measured(replace(cell, rate=rate))
+                self._each_run(replace(cell, rate=rate))
+
+    def _each_run(self, cell: Cell) -> None:
+        """Run a cell as often as the plan says."""
+        for run in range(self.plan.runs):
+            self.measured(replace(cell, run=run))
 
     def _cell(self, side: str, asked: Asked) -> Cell:
         warm, seconds = self.plan.span(asked)

@@ -13,7 +13,7 @@ from bench.aggregates.evaluation.theirs import THEIRS
 from bench.aggregates.plots import bars, lines
 from bench.aggregates.queries import QUERIES
 
-__all__ = ["Found", "Measured", "figures", "found_in"]
+__all__ = ["Found", "Measured", "figures", "found_in", "latency_of", "mean_of"]
 
 #: Side, form, query, and whether windows are tumbling.
 Key: TypeAlias = tuple[str, str, str, bool]
@@ -127,24 +127,26 @@ def _measured(cell: Mapping[str, Any], result: Mapping[str, Any], runs: Sequence
     join = is_join(cell["query"])
     return Measured(
         result["rate"],
-        _mean([run["comparisons"] / run["throughput"] * result["rate"] for run in runs if run["throughput"]]),
-        _latency([run["windows" if join else "rows"] for run in runs]),
-        _latency([run["pairs"] for run in runs]) if join else None,
+        mean_of([run["comparisons"] / run["throughput"] * result["rate"] for run in runs if run["throughput"]]),
+        latency_of([run["windows" if join else "rows"] for run in runs]),
+        latency_of([run["pairs"] for run in runs]) if join else None,
         len(runs),
         cell["seconds"],
         cell["tolerance"],
-        _mean([run["load"] for run in runs]),
+        mean_of([run["load"] for run in runs]),
         max((run.get("stolen", 0.0) for run in runs), default=0.0),
         result["beyond"],
     )
 
 
-def _latency(runs: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
+def latency_of(runs: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
+    """Return the mean of what runs have of each: of their means, their medians, and so on."""
     known = [run for run in runs if run]
-    return {name: _mean([run[name] for run in known]) for name in ("mean", "median", "p95", "p99")}
+    return {name: mean_of([run[name] for run in known]) for name in ("mean", "median", "p95", "p99")}
 
 
-def _mean(values: Sequence[float]) -> float:
+def mean_of(values: Sequence[float]) -> float:
+    """Return the mean; 0 of nothing."""
     return sum(values) / len(values) if values else 0.0
 
 
@@ -220,10 +222,10 @@ def _of_rates(found: Found, figure: int, query: str) -> dict[str, str]:
     join = is_join(query)
     name = "pairs" if join else "rows"
     throughput = {
-        f: [_mean([r["comparisons" if join else "throughput"] for r in c[x]]) for x in rates]
+        f: [mean_of([r["comparisons" if join else "throughput"] for r in c[x]]) for x in rates]
         for f, c in by_form.items()
     }
-    latency = {f: [_mean([r[name]["mean"] for r in c[x] if r[name]]) for x in rates] for f, c in by_form.items()}
+    latency = {f: [mean_of([r[name]["mean"] for r in c[x] if r[name]]) for x in rates] for f, c in by_form.items()}
     over = "rows a second that come"
     return {
         f"figure-{figure}-throughput.svg": lines(

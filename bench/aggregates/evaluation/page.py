@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import geometric_mean
 from textwrap import fill
 
-from bench.aggregates.evaluation.figures import Found, Measured, is_join
+from bench.aggregates.evaluation.figures import Found, Measured, is_join, latency_of, mean_of
 from bench.aggregates.evaluation.plan import FORMS
 from bench.aggregates.evaluation.sides import SIDES
 from bench.aggregates.evaluation.theirs import THEIRS
@@ -199,15 +199,16 @@ def _at_one_rate(found: Found) -> list[str]:
             continue
         # Where most sides were run, and there the greatest rate.
         rate = max(shared)[1]
-        runs = {s: cells[s][rate][-1] for s in SIDES if rate in cells[s] and (most := best[s]) and rate <= most.rate}
+        runs = {s: cells[s][rate] for s in SIDES if rate in cells[s] and (most := best[s]) and rate <= most.rate}
         # As in the evaluation: Tidegate on Spark does not decide, if both others are there.
         decide = [side for side in runs if side != "spark" or len(runs) < 3]
         shares.append(rate / min(most.rate for side in decide if (most := best[side])))
         row = [name, f"{rate:,.0f}"]
         for what in ("pairs", "windows") if join else ("rows", ""):
-            row += [_latency(runs[side][what]) if side in runs and what else "" for side in SIDES]
-            if what and "hand" in runs and "local" in runs and runs["hand"][what] and runs["local"][what]:
-                medians[what].append((name, runs["hand"][what]["median"], runs["local"][what]["median"]))
+            waits = {side: latency_of([run[what] for run in ran]) for side, ran in runs.items() if what}
+            row += [_latency(waits.get(side)) for side in SIDES]
+            if "hand" in waits and "local" in waits:
+                medians[what].append((name, waits["hand"]["median"], waits["local"]["median"]))
         rows.append(row)
     if not rows:
         return []
@@ -272,11 +273,12 @@ def _rates(found: Found) -> list[str]:
             row = [f"{rate:,.0f}"]
             for cells in by_form.values():
                 runs = cells.get(rate)
-                row.append(f"{runs[-1]['comparisons' if join else 'throughput']:,.0f}" if runs else "")
+                row.append(
+                    f"{mean_of([r['comparisons' if join else 'throughput'] for r in runs]):,.0f}" if runs else ""
+                )
             for cells in by_form.values():
-                runs = cells.get(rate)
-                what = runs[-1]["pairs" if join else "rows"] if runs else None
-                row.append(_seconds(what["mean"]) if what else "")
+                waits = latency_of([run["pairs" if join else "rows"] for run in cells.get(rate, ())])
+                row.append(_seconds(waits["mean"]) if waits else "")
             if sum(cell != "" for cell in row[1:4]) > 1:
                 rows.append(row)
         what = "comparisons" if join else "rows"

@@ -16,7 +16,7 @@ from bench.aggregates.evaluation.asked import Asked, Pools
 from bench.aggregates.evaluation.pace import rows_of, write_file
 from bench.aggregates.evaluation.sides import Session, start
 
-__all__ = ["Differ", "answers", "same"]
+__all__ = ["Differ", "answers", "matching", "read_rows", "same"]
 
 #: In how many files rows come, how many each has, and how many of them there are a second.
 _FILES, _ROWS, _RATES = 3, {"texts": 40, "scans": 16, "inputs": 40}, {"texts": 20.0, "scans": 16.0, "inputs": 20.0}
@@ -57,7 +57,7 @@ def answers(session: Session, side: str, asked: Asked, pools: Pools, place: Path
         started = start(session, side, asked, given, work)
         started.finish()
         started.check()
-        return Counter(map(_rounded, _read(side, work / "out")))
+        return Counter(map(_rounded, read_rows(side, work / "out")))
 
 
 def matching(pool: pa.Table) -> pa.Table:
@@ -76,7 +76,8 @@ def matching(pool: pa.Table) -> pa.Table:
     return pa.concat_tables([pa.Table.from_pylist(more, pool.schema), pool])
 
 
-def _read(side: str, output: Path) -> list[dict[str, Any]]:
+def read_rows(side: str, output: Path) -> list[dict[str, Any]]:
+    """Return the rows that can be read of a side's output, with instants in UTC."""
     if side == "hand":
         files = sorted(output.glob("*.parquet"))
         found = [parquet.read_table(file) for file in files]

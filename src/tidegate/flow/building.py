@@ -15,6 +15,7 @@ from tidegate.flow.spans import parse_span, show_span
 
 if TYPE_CHECKING:
     from tidegate.flow.flow import Flow
+    from tidegate.flow.orders import Ordered
     from tidegate.flow.stream import Stream
 
 __all__ = ["LONGEST", "Building", "longest_span", "not_a_stream"]
@@ -147,11 +148,12 @@ class Building:
     def _along(self, over: Any, *spans: Any) -> tuple[str, str]:
         """Return the time column that a method works along, and its type.
 
-        On a total order of your own this is all of them, and the name is empty. ``spans`` are the lengths of time that
-        were given, or None; such an order does not allow them.
+        On a `Lexicographic` this is all of them, and the name is empty. ``spans`` are the lengths of time that were
+        given, or None; such an order does not allow them.
         """
         given = self.schema.ordered
-        if given is None or not given.order.total or any(span is not None for span in spans):
+        self._check_along_a_line()
+        if given is None or any(span is not None for span in spans):
             return self._over(over)
         if over is not None:
             raise BadArgument(
@@ -161,21 +163,25 @@ class Building:
         return "", ""
 
     def _check_along_a_line(self) -> None:
-        """Raise unless the order of the times is total."""
-        if self.schema.ordered and not self.schema.ordered.order.total:
-            self._check_counted()
+        """Raise unless one time is later than another by the values of its columns."""
+        given = self.schema.ordered
+        if given and not given.by_columns:
+            raise self._not_here(given, "times that are ordered by the values of their columns")
 
     def _check_counted(self) -> None:
         """Raise unless there is a distance between two times: an order of your own has none."""
         if given := self.schema.ordered:
-            known = ["gate", "aggregate", "accumulate", "top", "distinct", "join", "process"]
-            known += ["latest", "last", "deduplicate", "join_asof"] if given.order.total else []
-            raise BadTime(
-                f"expected times with a distance between them, got {given.name}, which is ordered by a "
-                f"{type(given.order).__name__}",
-                hint=f"on such times there are {', '.join(known)} and iterate"
-                + (", without lengths of time" if given.order.total else ""),
-            )
+            raise self._not_here(given, "times with a distance between them")
+
+    def _not_here(self, given: Ordered, expected: str) -> BadTime:
+        """Return the error of a method that an order of your own does not have."""
+        known = ["gate", "aggregate", "accumulate", "top", "distinct", "join", "process"]
+        known += ["latest", "last", "deduplicate", "join_asof"] if given.by_columns else []
+        return BadTime(
+            f"expected {expected}, got {given.name}, which is ordered by a {type(given.order).__name__}",
+            hint=f"on such times there are {', '.join(known)} and iterate"
+            + (", without lengths of time" if given.by_columns else ""),
+        )
 
     def _other(self, other: Any) -> Stream:
         if not isinstance(other, Building):

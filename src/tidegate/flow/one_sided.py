@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from tidegate.flow.agreed.compile import Refused, compiled_condition
+from tidegate.flow.agreed.zones import not_utc
 from tidegate.flow.equations import LEFT, RIGHT, both_sides, implied
 from tidegate.flow.expressions import Expression, Parsed, bound, reference_to
 from tidegate.flow.schema import Schema
@@ -15,7 +16,6 @@ from tidegate.flow.substitute import from_pack
 __all__ = ["needed_of"]
 
 
-@lru_cache(maxsize=256)
 def needed_of(side: str, where: Expression, on: tuple[str, ...], left: Schema, right: Schema) -> tuple[str, ...]:
     """Return conditions over the columns of one side that are true for its row in every pair, and that never fail.
 
@@ -28,11 +28,18 @@ def needed_of(side: str, where: Expression, on: tuple[str, ...], left: Schema, r
     >>> needed_of(LEFT, where, (), *sides), needed_of(RIGHT, where, (), *sides)
     (('length(a) > 9',), ('length(b) > 9',))
     """
+    return _needed(side, where, on, left, right, not_utc())
+
+
+@lru_cache(maxsize=256)
+def _needed(
+    side: str, where: Expression, on: tuple[str, ...], left: Schema, right: Schema, _not_utc: bool
+) -> tuple[str, ...]:
     columns = {LEFT: left, RIGHT: right}[side].columns
     fields = {column.name.lower(): reference_to(column.name, column.type) for column in columns}
     types = {column.name: column.type for column in columns}
     found: dict[str, None] = {}
-    for text in (*Sql.of(where.sql).conjuncts(), *implied(where, on, left, right)):
+    for text in (*Sql.of(where.sql).all_conjuncts(), *implied(where, on, left, right)):
         part = bound(Parsed.of(text, "a condition"), both_sides(left, right, on))
         if not part.columns or not all(name.startswith(f"{side}.") for name in part.columns):
             continue

@@ -59,7 +59,7 @@ def from_pack(expression: Expression, pack: str, fields: Mapping[str, Expression
         field = fields.get(parts[1].name.lower()) if len(parts) > 1 else None
         if field is None:
             return None
-        if any(is_parameter(column, name.partition(".")[0]) for name in field.columns):
+        if any(is_parameter(column, own.parts[0].name) for own in field.tree.find_all(exp.Column)):
             # A lambda around it would take the column for its parameter.
             return None
         first = at[place(parts[0])[0]]

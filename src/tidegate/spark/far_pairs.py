@@ -19,6 +19,7 @@ from sqlglot.errors import ParseError
 from tidegate.flow.agreed.compile import Refused, compiled
 from tidegate.flow.agreed.early import FIRST, bounded_terms
 from tidegate.flow.agreed.parsing import parse_plain
+from tidegate.flow.errors import FlowError
 from tidegate.flow.parser import TokenType, Tree, exp
 from tidegate.flow.sql import Call, Sql
 from tidegate.spark.join_keys import equated_sides
@@ -28,6 +29,7 @@ __all__ = ["without_far_pairs"]
 _SUMS = ("reduce", "aggregate")
 #: What the name of a column or of a parameter is, plain or quoted.
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+_LITERALS = {kind for kind in TokenType if kind == TokenType.NUMBER or kind.name.endswith("STRING")}
 
 
 def without_far_pairs(condition: str, types: Mapping[str, str | None]) -> str:
@@ -47,7 +49,7 @@ def _written(condition: str, types: tuple[tuple[str, str | None], ...]) -> str:
         parts = [(part, parse_plain(str(part))) for part in map(Sql.of, Sql.of(condition).all_conjuncts())]
         if any(compiled(str(part), dict(types), engine=True).fails for part, _ in parts):
             return condition
-    except (ParseError, Refused):
+    except (ParseError, Refused, FlowError):
         # It is not known whether it may fail.
         return condition
     of_pairs = [(part, tree) for part, tree in parts if _is_of_pairs(part, tree)]
@@ -59,7 +61,8 @@ def _written(condition: str, types: tuple[tuple[str, str | None], ...]) -> str:
     others = [str(part) for part, tree in parts if (part, tree) not in of_pairs]
     whens = " ".join(f"WHEN {check} THEN false" for check in checks)
     written = " AND ".join(str(part) for part, _ in of_pairs)
-    return " AND ".join([*others, f"CASE {whens} ELSE {written} END"])
+    # In parentheses, so that the others are still found as parts of it.
+    return " AND ".join([*others, f"(CASE {whens} ELSE {written} END)"])
 
 
 def _is_of_pairs(part: Sql, tree: Tree) -> bool:
@@ -75,9 +78,11 @@ def _is_far(part: Sql, first: int | None) -> str | None:
     It is false or NULL unless the first list has more than the first terms: then there are as many terms at least.
     Beyond the end of another list, ``zip_with`` and ``get`` both give NULL.
     """
-    total = next(call for call in part.calls() if call.name in _SUMS)
-    terms = Sql.of(total.arguments[0]).call()
-    assert terms is not None, "a sum with a bound has a call that makes its terms"
+    total = next((call for call in part.calls() if call.name in _SUMS), None)
+    terms = Sql.of(total.arguments[0]).call() if total else None
+    if total is None or terms is None:
+        # The name of a function is quoted.
+        return None
     lists = terms.arguments[:-1]
     term = _term(terms, lists)
     if term is None:
@@ -106,10 +111,14 @@ def _term(terms: Call, lists: list[str]) -> str | None:
     tokens = body.tokens
     for i, token in enumerate(tokens):
         before, after = (tokens[j].kind if 0 <= j < len(tokens) else None for j in (i - 1, i + 1))
-        if token.kind == TokenType.ARROW:
+        if token.kind == TokenType.ARROW or (token.word == "struct" and body.is_call(i)):
+            # A struct takes the names of its fields from how they are written.
             return None
-        if token.word not in meant or token.kind not in _NAMES or before == TokenType.DOT or body.is_call(i):
+        if token.word not in meant or token.kind in _LITERALS or before == TokenType.DOT or body.is_call(i):
             continue
+        if token.kind not in _NAMES:
+            # A word of SQL, which is the parameter here.
+            return None
         if after == TokenType.DOT or before == TokenType.ALIAS:
             return None
         spelled[token.start] = meant[token.word]

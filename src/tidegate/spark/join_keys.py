@@ -10,6 +10,7 @@ from sqlglot.errors import ParseError
 
 from tidegate.flow.agreed.compile import Refused, compiled
 from tidegate.flow.agreed.parsing import parse_plain
+from tidegate.flow.errors import FlowError
 from tidegate.flow.parser import exp
 from tidegate.flow.sql import Sql
 
@@ -52,7 +53,7 @@ def _written(condition: str, types: tuple[tuple[str, str | None], ...]) -> tuple
         if sides is None or all(map(_is_column, sides)) or not _never_fails(part, dict(types)):
             parts.append(part)
             continue
-        name, read = f"__key{max(map(len, columns))}", []
+        name, read = f"__key{len({*columns[0], *columns[1]})}", []
         for side, sql, added in zip(("left", "right"), sides, columns, strict=True):
             if not _is_column(sql):
                 added[name] = sql
@@ -83,5 +84,6 @@ def _is_column(sql: str) -> bool:
 def _never_fails(condition: str, types: Mapping[str, str | None]) -> bool:
     try:
         return not compiled(condition, types, engine=True).fails
-    except Refused:
+    except (Refused, FlowError):
+        # It is not known, or Spark has an error of its own for it.
         return False

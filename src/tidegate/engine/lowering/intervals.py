@@ -15,9 +15,11 @@ from tidegate.engine.types import same_types
 from tidegate.engine.units import from_units, units_of
 from tidegate.flow import plan
 from tidegate.flow.equations import LEFT, RIGHT
-from tidegate.flow.expressions import Expression
+from tidegate.flow.errors import NotSupported
+from tidegate.flow.expressions import Expression, is_parameter
+from tidegate.flow.parser import exp, place
+from tidegate.flow.sql import Sql
 from tidegate.flow.sqltypes import literal, quoted
-from tidegate.flow.substitute import from_pack
 
 __all__ = ["alone", "interval_join", "pairs"]
 
@@ -42,7 +44,7 @@ def pairs(operator: plan.IntervalJoin, left: Relation, right: Relation) -> Relat
     """Return the pairs of rows that match. With ``semi``, return left rows at the time of their first match."""
     if operator.how == "semi":
         return _first_matches(operator, left, right)
-    near, mine, theirs = _near(operator, 0, left, right), _timed(operator, left), _timed(operator, right)
+    near, mine, theirs = _near(operator, 0), _timed(operator, left), _timed(operator, right)
     if (width := _width(operator)) is not None:
         first, last = (_piece(f"{_AT} + {bound}L", width) for bound in (operator.lower, operator.upper))
         mine = mine.explode(_PIECE, f"sequence({first}, {last}, {width}L)")
@@ -56,7 +58,7 @@ def pairs(operator: plan.IntervalJoin, left: Relation, right: Relation) -> Relat
 
 def alone(operator: plan.IntervalJoin, port: int, rows: Relation, others: Relation) -> Relation:
     """Return the rows of one input without a match, at the time at which that is certain."""
-    near, mine, theirs = _near(operator, port, rows, others), _timed(operator, rows), _timed(operator, others)
+    near, mine, theirs = _near(operator, port), _timed(operator, rows), _timed(operator, others)
     width = _width(operator)
     if width is None:
         mine = _unmatched(mine, theirs, near)
@@ -85,7 +87,7 @@ def _first_matches(operator: plan.IntervalJoin, left: Relation, right: Relation)
     """Return the left rows that have a match, at the time of the first one."""
     # This is not done by pieces: if rows are joined by key alone, all matches of a row are in one partition, and so is
     # its number.
-    near, mine, theirs = _near(operator, 0, left, right), _timed(operator, left), _timed(operator, right)
+    near, mine, theirs = _near(operator, 0), _timed(operator, left), _timed(operator, right)
     own = [*operator.schema.time, *operator.on, *operator.left_columns]
     packed = ", ".join(f"{literal(name)}, {quoted(name)}" for name in own)
     keyed = mine.with_columns({"__row": f"named_struct({packed})"})
@@ -108,7 +110,7 @@ def _timed(operator: plan.IntervalJoin, rows: Relation) -> Relation:
     return rows if operator.over is None else rows.with_columns({_AT: units_of(operator.schema, operator.over)})
 
 
-def _near(operator: plan.IntervalJoin, port: int, rows: Relation, others: Relation) -> list[str]:
+def _near(operator: plan.IntervalJoin, port: int) -> list[str]:
     """Return the conditions that a row of an input matches one of the other, as SQL over ``left`` and ``right``."""
     same = [*operator.on, *(name for name in operator.schema.time if operator.over not in (None, name))]
     found = [f"`left`.{quoted(name)} = `right`.{quoted(name)}" for name in same]
@@ -117,22 +119,24 @@ def _near(operator: plan.IntervalJoin, port: int, rows: Relation, others: Relati
         if bound is not None:
             found.append(f"`{theirs}`.{_AT} {sign} `{mine}`.{_AT} + {bound}L")
     if operator.where is not None:
-        where = operator.where if port == 0 else _exchanged(operator.where, others, rows)
-        found.append(f"({where.sql})")
+        where = operator.where.sql if port == 0 else _exchanged(operator, operator.where)
+        found.append(f"({where})")
     return found
 
 
-def _exchanged(where: Expression, left: Relation, right: Relation) -> Expression:
-    """Return a condition with left and right exchanged."""
-    # A third name is used in between, so that the two are not confused.
-    for old, new, rows in ((LEFT, "__third", left), (RIGHT, LEFT, right), ("__third", RIGHT, left)):
-        fields = {
-            name.lower(): Expression(name, f"`{new}`.{quoted(name)}", None, (f"{new}.{name}",)) for name in rows.names
-        }
-        respelled = from_pack(where, old, fields)
-        assert respelled is not None, "a condition reads a side by its columns only"
-        where = respelled
-    return where
+def _exchanged(operator: plan.IntervalJoin, where: Expression) -> str:
+    """Return a condition with left and right exchanged; raise if a lambda's parameter would hide one of them."""
+    other = {LEFT: RIGHT, RIGHT: LEFT}
+    read = [c for c in where.tree.find_all(exp.Column) if c.parts[0].name in other]
+    read = [c for c in read if not is_parameter(c, c.parts[0].name)]
+    for column in read:
+        if is_parameter(column, other[column.parts[0].name]):
+            raise NotSupported(
+                f"expected other parameters than left and right in the where of an interval_join with "
+                f"how={operator.how!r}, got {where.sql}",
+                hint="call the parameter x",
+            )
+    return Sql.of(where.sql).render({place(c.parts[0])[0]: quoted(other[c.parts[0].name]) for c in read})
 
 
 def _width(operator: plan.IntervalJoin) -> int | None:

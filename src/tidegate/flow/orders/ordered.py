@@ -64,6 +64,11 @@ class Ordered:
         return type_
 
     @property
+    def by_columns(self) -> bool:
+        """Whether times are ordered by the values of their columns; a `Poset` orders values in a way of its own."""
+        return isinstance(self.order, Lexicographic)
+
+    @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
         """The first and the last value of each column of a `Lexicographic`, in units."""
         assert isinstance(self.order, Lexicographic)
