@@ -24,7 +24,7 @@ from bench.aggregates.evaluation.store import Store
 
 __all__ = ["evaluate", "write_results"]
 
-_FIGURES = "14,10,12,9,11,13"
+_FIGURES = ("14", "10", "12", "9", "11", "13")
 #: Between these the page has what was found; all else of it is written by hand.
 _BEGIN, _END = "<!-- evaluation -->", "<!-- end of evaluation -->"
 
@@ -37,7 +37,7 @@ def evaluate(
         bool, typer.Option("--coarse", help="An hour or two: all queries, short runs, once, a search in a hurry.")
     ] = False,
     only: Annotated[str, typer.Option(help="Queries, with commas between; all 24 by default.")] = "",
-    which: Annotated[str, typer.Option("--figures", help="Figures, with commas between.")] = _FIGURES,
+    which: Annotated[str, typer.Option("--figures", help="Figures, with commas between.")] = ",".join(_FIGURES),
     sides: Annotated[str, typer.Option(help="Sides, with commas between.")] = "hand,spark,local",
     forms: Annotated[str, typer.Option(help="Forms for Figures 9 to 13, with commas between.")] = "dedicated,A+,A",
     seconds: Annotated[float | None, typer.Option(help="How long a run is measured.")] = None,
@@ -61,7 +61,7 @@ def evaluate(
         names = names_of(only)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    chosen = tuple(int(figure) for figure in which.split(","))
+    chosen = tuple(map(int, _known(which, _FIGURES, "figure that is measured")))
     plan = Plan(
         names=names, figures=chosen, sides=_known(sides, SIDES, "side"), forms=_known(forms, FORMS, "form of a query")
     )
