@@ -59,10 +59,10 @@ class Task:
 
 
 class _TooShort(Exception):
-    """Steps take so long that a run has too few of them."""
+    """Steps take so long that a run has too few of them. A rate was sustained before, or is 0."""
 
-    def __init__(self, step: float) -> None:
-        self.step = step
+    def __init__(self, step: float, rate: float) -> None:
+        self.step, self.rate = step, rate
 
 
 class Evaluation:
@@ -217,7 +217,7 @@ class Evaluation:
                 found = self._search(cell, guess)
                 break
             except _TooShort as error:
-                cell = _longer(cell, error.step)
+                cell, guess = _longer(cell, error.step), error.rate or guess
         plan = self.plan
         key = replace(cell, rate=0.0).parameters | {"runs": plan.runs, "tolerance": plan.tolerance}
         beyond = found.beyond if found.beyond < float("inf") else None
@@ -230,9 +230,10 @@ class Evaluation:
 
     def _search(self, cell: Cell, guess: float) -> Sustained:
         """Search with runs of one length; raise if that turns out to be too short, and may be longer."""
-        plan = self.plan
+        plan, low = self.plan, 0.0
 
         def measure(rate: float, run: int) -> Outcome:
+            nonlocal low
             result = self.measured(replace(cell, rate=rate, run=run))
             if plan.hurry and _only_grew(result, rate):
                 result = self._once_more(replace(cell, rate=rate, run=run))
@@ -240,7 +241,8 @@ class Evaluation:
             if result["sustained"]:
                 self._steps[self._like(cell)] = result["step"]
             if plan.hurry and not sustained and cell.seconds < min(1.5 * result["quickest"], _LONGEST):
-                raise _TooShort(result["quickest"])
+                raise _TooShort(result["quickest"], low)
+            low = rate if sustained else low
             return Outcome(sustained, result["throughput"])
 
         power = 2 if cell.asked.joins else 1

@@ -62,8 +62,8 @@ def search(
                 break
         if all(outcome.sustained for outcome in outcomes):
             low = rate
-            # In a hurry, it begins near what is sustained: a little more is enough the first time.
-            up = 1.4 if hurry and len(tried) == 1 else 2.0
+            # In a hurry, it begins near what is sustained: a little more is enough at first.
+            up = 1.4 if hurry and len(tried) <= 2 else 2.0
             rate = rate * up if high == float("inf") else (low * high) ** 0.5
         else:
             high = rate
