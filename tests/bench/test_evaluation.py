@@ -17,7 +17,7 @@ from bench.aggregates.evaluation.evaluate import Evaluation
 from bench.aggregates.evaluation.figures import figures, found_in
 from bench.aggregates.evaluation.pace import START, Pace, rows_of, send
 from bench.aggregates.evaluation.page import page
-from bench.aggregates.evaluation.plan import Plan
+from bench.aggregates.evaluation.plan import FORMS, Plan
 from bench.aggregates.evaluation.rule import Rule, seconds_of, typical
 from bench.aggregates.evaluation.sides import SIDES
 from bench.aggregates.evaluation.store import Store, digest
@@ -302,7 +302,7 @@ def test_what_was_not_measured_again_stays_and_is_named(tmp_path: Path) -> None:
     assert {key[2]: one.rate for key, one in found.sustained.items()} == {"AHM": 500.0, "HHM": 800.0, "LHM": 700.0}
     assert list(found.cells["local", "dedicated", "HHM", False]) == [800.0]
     said = " ".join(page(found).split())
-    assert "Measured with code that has changed since:** Tidegate, local: HHM, LHM." in said
+    assert "Measured with older code than others of their side:** Tidegate, local: HHM, LHM." in said
 
 
 def test_what_other_machines_did_is_not_compared(tmp_path: Path) -> None:
@@ -503,6 +503,53 @@ def test_a_search_begins_where_one_with_other_code_ended(tmp_path: Path) -> None
     assert again.sustained(cell) == pytest.approx(rate, rel=0.5)
     assert ran[0] == rate
     assert len(ran) == 2
+
+
+@pytest.mark.parametrize("step", [1.0, 2.0, 4.0])
+def test_a_search_of_changed_code_has_runs_as_long_as_before(tmp_path: Path, step: float) -> None:
+    """In shorter ones, of fewer steps, the same engine would seem to do less."""
+
+    def slow(session: Any, cell: Cell, pools: Pools, place: Path) -> dict[str, Any]:
+        pace = Pace(cell.rate, cell.warm + cell.seconds + 1)
+        steps = capacity(cell.rate, 1000.0, step, pace)
+        return {**_summary(cell, pace, steps, pools), "source_late": 0.0, "load": 1.0}
+
+    cell, found = Cell("spark", "AHM", 0.0, "A", seconds=5.0, warm=2.0), []
+    for code in ("old", "new"):
+        evaluation = small(tmp_path, slow, Store(tmp_path / "cells.jsonl"))
+        evaluation._warm_up = slow
+        evaluation._codes = dict.fromkeys(SIDES, code)
+        found.append(evaluation.sustained(cell))
+    assert found[1] >= found[0] / 1.3
+
+
+def test_a_rate_that_a_form_lacks_stays_empty(tmp_path: Path) -> None:
+    """Nothing was measured there: that is not a latency of 0."""
+    store = Store(tmp_path / "cells.jsonl")
+    evaluation = small(tmp_path, fake, store)
+    evaluation.plan = replace(evaluation.plan, forms=FORMS)
+    run_all(evaluation)
+    whole = page(found_in(store))
+    cells = [entry for entry in store.entries() if entry["cell"].get("form") == "A" and entry["cell"].get("rate")]
+    rate = max(entry["cell"]["rate"] for entry in cells if entry["cell"]["query"] == "AHM")
+    fewer = Store(tmp_path / "fewer.jsonl")
+    for entry in store.entries():
+        if (entry["cell"].get("form"), entry["cell"].get("query"), entry["cell"].get("rate")) != ("A", "AHM", rate):
+            fewer.put(entry["code"], entry["cell"], entry["result"])
+    row = f"| {rate:,.0f} | "
+    (there,) = (line for line in whole.splitlines() if line.startswith(row))
+    (lacks,) = (line for line in page(found_in(fewer)).splitlines() if line.startswith(row))
+    assert [before != now for before, now in zip(there.split("|"), lacks.split("|"), strict=True)].count(True) == 2
+    assert lacks.endswith(" |  |")
+
+
+def test_what_differs_with_new_code_is_left_out(tmp_path: Path) -> None:
+    """What older code did of a query is not shown if the sides no longer answer the same."""
+    store = Store(tmp_path / "cells.jsonl")
+    run_all(small(tmp_path, fake, store))
+    assert any(key[2] == "AHM" for key in found_in(store).sustained)
+    store.put("new", {"same": "AHM", "sides": ["hand"]}, {"differs": "AHM: spark gives more"})
+    assert not any(key[2] == "AHM" for key in found_in(store).sustained)
 
 
 def test_the_report_says_what_came_out(tmp_path: Path) -> None:

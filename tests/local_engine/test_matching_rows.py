@@ -14,7 +14,7 @@ from tests.flow.specified import by_reference
 from tests.local_engine.steps import Cut, engine_in, run_locally
 from tidegate.engine.keepers import matching
 from tidegate.flow.equations import LEFT, RIGHT
-from tidegate.flow.errors import NotSupported
+from tidegate.flow.errors import BadExpression, NotSupported
 from tidegate.flow.one_sided import needed_of
 
 #: Both sides ask something of themselves, one of them also by what follows from an equation.
@@ -179,5 +179,14 @@ def test_parameters_may_be_called_as_the_sides_are(how: str, where: str, tmp_pat
 def test_a_parameter_that_hides_a_side_is_refused(tmp_path: Path) -> None:
     """Exchanged, left.x would be the parameter's field: that is told, with what to do."""
     flow = joined("interval_join", "full", "exists(left.xs, right -> right > left.x)")
-    with pytest.raises(NotSupported, match=r"(?s)expected other parameters than left and right .*call the parameter x"):
+    with pytest.raises(
+        NotSupported, match=r"(?s)expected other parameters than left and right .*call the parameter otherwise"
+    ):
         run_locally(flow.plan, drawn(0), {}, tmp_path)
+
+
+@pytest.mark.parametrize("where", ["exists(left.xs, left -> left > x)", "exists(left.xs, right -> right > y)"])
+def test_a_parameter_that_hides_the_side_of_a_column_is_refused(where: str) -> None:
+    """A column is bound to its side: `left.x` would be a field of the parameter."""
+    with pytest.raises(BadExpression, match=r"(?s)is a column of (left|right), which is a parameter here.*otherwise"):
+        joined("join", "inner", where)

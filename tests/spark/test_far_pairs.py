@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 CLOSE = "reduce(zip_with(left.a, right.b, (x, y) -> abs(x - y)), CAST(0 AS DOUBLE), (s, t) -> s + t)"
 #: The length of one list, as a sum: its terms do not depend on the elements.
 LENGTHS = CLOSE.replace("zip_with(left.a, right.b, (x, y) -> abs(x - y))", "transform(left.a, x -> abs(right.d))")
+#: A sum in a term, of a list of its own.
+INNER = "aggregate(transform(left.a, z -> z), CAST(0 AS DOUBLE), (s, t) -> s + t)"
 SQUARES = CLOSE.replace("abs(x - y)", "(x - y) * (x - y)")
 NUMBERED = "aggregate(transform(left.a, (x, i) -> abs(x - right.d * i)), left.d, (s, t) -> t + s)"
 TYPES = {
@@ -69,7 +71,9 @@ def test_few_terms_come_first(text: str) -> None:
         f"{CLOSE.replace('right.b', 'left.a')} < 0.5",
         f"{CLOSE.replace('abs(x - y)', 'abs(aggregate(left.a, x, (s, t) -> s + t) - y)')} < 0.5",
         f"{CLOSE.replace('abs(x - y)', 'abs(struct(x).x - y)')} < 0.5",
+        f"{CLOSE.replace('abs(x - y)', 'abs(`struct`(x).x - y)')} < 0.5",
         f"{CLOSE.replace('reduce', '`reduce`')} < 0.5",
+        f"{CLOSE.replace('reduce', '`reduce`').replace('- y', f'- {INNER}')} < 1000",
         f"{CLOSE.replace('zip_with', '`zip_with`')} < 0.5",
     ],
 )

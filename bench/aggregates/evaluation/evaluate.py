@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from math import ceil, sqrt
 from pathlib import Path
@@ -59,7 +59,7 @@ class Task:
 
 
 class _TooShort(Exception):
-    """Steps take so long that a run has too few of them. A rate was sustained before, or is 0."""
+    """Steps take so long that a run has too few of them. ``rate`` is the greatest that was sustained before, or 0."""
 
     def __init__(self, step: float, rate: float) -> None:
         self.step, self.rate = step, rate
@@ -93,8 +93,8 @@ class Evaluation:
         self._cost = cost
         #: What has run in this process: Java compiles code when it is run for the first time, and often later.
         self._warm: set[tuple[Any, ...]] = set()
-        #: The rates that were found on this machine, perhaps with code that has changed since: searches begin there.
-        self._rates_before = _rates_in(store)
+        #: What was sustained on this machine, perhaps with code that has changed since: searches begin there.
+        self._before = _sustained_in(store)
         #: The rates that were found so far, by side and query.
         self._rates_found: dict[tuple[str, Asked], float] = {}
         #: The cells of searches, without their rates: others of that side and query are as long.
@@ -135,7 +135,7 @@ class Evaluation:
     def _check(self, asked: Asked) -> None:
         sides = self.plan.sides
         # What is compared depends on all code.
-        key, cell = self._codes["local"], {"same": asked.query, "sides": list(sides)}
+        key, cell = "+".join(self._codes[side] for side in sides), {"same": asked.query, "sides": list(sides)}
         found = self.store.get(key, cell)
         if found is None:
             self.say(f"{asked.query}: the same answers?")
@@ -209,8 +209,7 @@ class Evaluation:
         """Return the greatest rate that a side sustains."""
         guess = self._guess(cell)
         if self.plan.hurry:
-            guess, step = self._begin(cell)
-            cell = _longer(cell, step)
+            guess, cell = self._begin(cell)
 
         while True:
             try:
@@ -253,12 +252,18 @@ class Evaluation:
             return 50_000.0
         return _GUESSES[cell.query[1:]] * _TIMES[cell.side]
 
-    def _begin(self, cell: Cell) -> tuple[float, float]:
-        """Return where a search in a hurry begins, and how long steps are. It is kept: who goes on meets the same."""
+    def _begin(self, cell: Cell) -> tuple[float, Cell]:
+        """Return where a search in a hurry begins, and the cell, as long as steps ask for.
+
+        It is kept: who goes on meets the same.
+        """
         code, key = self._codes[cell.side], replace(cell, rate=0.0).parameters | {"begin": True}
         if (found := self.store.get(code, key)) is None:
             power = 2 if cell.asked.joins else 1
             step = self._steps.get(self._like(cell), 0.0)
+            if before := self._before.get((cell.side, cell.asked)):
+                # A run had three steps at least.
+                step = max(step, before.seconds / 3)
             if (rate := self._near(cell)) is None:
                 guess = self._guess(cell)
                 rate = guess * _AT_FIRST ** (1 / power)
@@ -269,17 +274,18 @@ class Evaluation:
                 if done["throughput"] < _ANSWERED * rate:
                     rate = capacity(rate, done["throughput"], power)
                 rate = max(rate * _LATER, guess / 8)
-            found = {"rate": _rounded(rate), "step": step}
+            cell = _longer(cell, step)
+            found = {"rate": _rounded(rate), "seconds": cell.seconds, "warm": cell.warm}
             self.store.put(code, key, found)
-        return float(found["rate"]), float(found["step"])
+        return float(found["rate"]), replace(cell, seconds=found["seconds"], warm=found["warm"])
 
     def _near(self, cell: Cell) -> float | None:
         """Return a rate by what was found with other code, of another form, or of a query like it.
 
         Queries are alike if they differ in selectivity or windows.
         """
-        if rate := self._rates_before.get((cell.side, cell.asked)):
-            return rate
+        if before := self._before.get((cell.side, cell.asked)):
+            return before.rate
         form, share = _AFTER.get(cell.form, ("", 0.0))
         if cell.form == "A" and cell.asked.joins and cell.asked.source == "texts":
             share = _LOOP_OF_TEXTS
@@ -337,13 +343,15 @@ class Evaluation:
         return min(results, key=lambda one: float(one.get("stolen", 0.0)))
 
 
-def _rates_in(store: Store) -> dict[tuple[str, Asked], float]:
-    """Return the rate that the last search of each side and query found."""
-    searches = ((cell, result) for cell, result in store.results() if "runs" in cell)
-    return {
-        (cell["side"], Asked(cell["query"], cell["form"], cell["tumbling"])): float(result["rate"])
-        for cell, result in searches
-    }
+def _sustained_in(store: Store) -> dict[tuple[str, Asked], Cell]:
+    """Return the cell, with its rate, that the last search of each side and query found; none where it found none."""
+    names = [field.name for field in fields(Cell)]
+    cells = [
+        Cell(**{name: cell[name] for name in names} | {"rate": float(result["rate"])})
+        for cell, result in store.results()
+        if "runs" in cell
+    ]
+    return {(cell.side, cell.asked): cell for cell in cells if cell.rate}
 
 
 def _only_grew(result: Mapping[str, Any], rate: float) -> bool:

@@ -65,15 +65,17 @@ def is_join(query: str) -> bool:
 
 
 def found_in(store: Store) -> Found:
-    """Return what a store has: of the machine that ran last, and of each query what the code did that ran it last.
+    """Return what a store has: of the machine that ran last, and of each query what one code did.
 
-    Code that ran some of a query and did not come to its greatest rate does not count if other code did.
+    That is the code that ran last of its side, if it came to the greatest rate of the query; else the last that did.
     """
     machine = [entry["machine"] for entry in store.entries()][-1:]
     entries = [entry for entry in store.entries() if [entry["machine"]] == machine]
     latest = {entry["cell"].get("side"): entry["code"] for entry in entries}
-    codes = {_key(entry): entry["code"] for entry in entries}
-    codes |= {_key(entry): entry["code"] for entry in entries if "runs" in entry["cell"]}
+    codes = {_key(entry): entry["code"] for entry in entries if "begin" not in entry["cell"]}
+    ended = [entry for entry in entries if "runs" in entry["cell"]]
+    codes |= {_key(entry): entry["code"] for entry in ended}
+    codes |= {_key(entry): entry["code"] for entry in ended if entry["code"] == latest[entry["cell"]["side"]]}
     searches: dict[Key, tuple[dict[str, Any], dict[str, Any]]] = {}
     cells: dict[Key, dict[float, list[dict[str, Any]]]] = {}
     checked: dict[str, Any] = {}
@@ -81,7 +83,7 @@ def found_in(store: Store) -> Found:
     for entry in entries:
         cell, result = entry["cell"], entry["result"]
         key = _key(entry)
-        if entry["code"] != codes[key] or "begin" in cell:
+        if "begin" in cell or entry["code"] != codes[key]:
             continue
         if "same" in cell:
             checked[cell["same"]] = result.get("differs") or result["answers"]
@@ -102,11 +104,11 @@ def found_in(store: Store) -> Found:
             for run in cells.get(key, {}).get(result["rate"], ())
             if run["cell"]["seconds"] == cell["seconds"] and run["cell"]["run"] < cell["runs"]
         ]
-        if at:
+        if at and not isinstance(checked.get(key[2]), str):
             sustained[key] = _measured(cell, result, at)
     # Runs of one rate that were shorter than others, as those of a first try are, say nothing beside them.
     longest = {key: {rate: _longest(runs) for rate, runs in rates.items()} for key, rates in cells.items()}
-    older = [key for key in sustained if codes[key] != latest[key[0]]]
+    older = [key for key in longest if codes[key] != latest[key[0]]]
     return Found(sustained, longest, checked, costs, "".join(machine), older)
 
 
@@ -140,9 +142,10 @@ def _measured(cell: Mapping[str, Any], result: Mapping[str, Any], runs: Sequence
 
 
 def latency_of(runs: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
-    """Return the mean of what runs have of each: of their means, their medians, and so on."""
+    """Return the mean of what runs have of each: of their means, their medians, and so on; nothing of no runs."""
     known = [run for run in runs if run]
-    return {name: mean_of([run[name] for run in known]) for name in ("mean", "median", "p95", "p99")}
+    names = ("mean", "median", "p95", "p99") if known else ()
+    return {name: mean_of([run[name] for run in known]) for name in names}
 
 
 def mean_of(values: Sequence[float]) -> float:

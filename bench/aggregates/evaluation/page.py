@@ -77,10 +77,16 @@ def _missing(found: Found, drawn: Sequence[str]) -> str:
     none = f" Nothing was measured for Figures {', '.join(without)}." if without else ""
     older = [
         f"{SIDES[side]}{', ' + form if form != 'dedicated' else ''}: "
-        + ", ".join(sorted({query for s, f, query, _ in found.older if (s, f) == (side, form)}))
-        for side, form in dict.fromkeys((side, form) for side, form, *_ in found.older)
+        + ", ".join(sorted({query for s, f, query, t in found.older if (s, f, t) == (side, form, tumbling)}))
+        + (" in tumbling windows" if tumbling else "")
+        for side, form, tumbling in dict.fromkeys((side, form, tumbling) for side, form, _, tumbling in found.older)
     ]
-    before = f" **Measured with code that has changed since:** {'; '.join(older)}." if older else ""
+    before = (
+        f" **Measured with older code than others of their side:** {'; '.join(older)}. They were measured again after "
+        "changes that these were not."
+        if older
+        else ""
+    )
     return fill(f"**What there is.** {'; '.join(said)}.{none}{before}", _WIDTH)
 
 
@@ -207,7 +213,7 @@ def _at_one_rate(found: Found) -> list[str]:
         for what in ("pairs", "windows") if join else ("rows", ""):
             waits = {side: latency_of([run[what] for run in ran]) for side, ran in runs.items() if what}
             row += [_latency(waits.get(side)) for side in SIDES]
-            if "hand" in waits and "local" in waits:
+            if waits.get("hand") and waits.get("local"):
                 medians[what].append((name, waits["hand"]["median"], waits["local"]["median"]))
         rows.append(row)
     if not rows:

@@ -210,6 +210,9 @@ def bound(parsed: Parsed, scope: Scope, *, name: str | None = None) -> Expressio
         if not all(isinstance(part, exp.Identifier) for part in parts) or is_parameter(column, parts[0].name):
             continue
         listed, words, type_ = scope.resolve(parts, text)
+        if scope.sides and len(words) == 1 and is_parameter(column, side := listed.partition(".")[0]):
+            message = f"{parts[0].name} is a column of {side}, which is a parameter here"
+            raise BadExpression(pointed(message, text, *place(parts[0])), hint="call the parameter otherwise")
         found[listed] = type_
         spelled |= {place(part)[0]: word for part, word in zip(parts, words, strict=False)}
         for part in parts[len(words) :]:

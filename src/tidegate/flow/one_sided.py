@@ -8,6 +8,7 @@ from functools import lru_cache
 from tidegate.flow.agreed.compile import Refused, compiled_condition
 from tidegate.flow.agreed.zones import not_utc
 from tidegate.flow.equations import LEFT, RIGHT, both_sides, implied
+from tidegate.flow.errors import FlowError
 from tidegate.flow.expressions import Expression, Parsed, bound, reference_to
 from tidegate.flow.schema import Schema
 from tidegate.flow.sql import Sql
@@ -35,6 +36,7 @@ def needed_of(side: str, where: Expression, on: tuple[str, ...], left: Schema, r
 def _needed(
     side: str, where: Expression, on: tuple[str, ...], left: Schema, right: Schema, _not_utc: bool
 ) -> tuple[str, ...]:
+    # What may fail depends on the time zone of the flow, too.
     columns = {LEFT: left, RIGHT: right}[side].columns
     fields = {column.name.lower(): reference_to(column.name, column.type) for column in columns}
     types = {column.name: column.type for column in columns}
@@ -53,5 +55,5 @@ def _never_fails(condition: str, types: Mapping[str, str | None]) -> bool:
     """Whether a condition is known to fail for no row, on any engine."""
     try:
         return not compiled_condition(condition, types).fails
-    except Refused:
+    except (Refused, FlowError):
         return False

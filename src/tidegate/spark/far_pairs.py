@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import pairwise
 
 from sqlglot.errors import ParseError
 
@@ -78,11 +79,13 @@ def _is_far(part: Sql, first: int | None) -> str | None:
     It is false or NULL unless the first list has more than the first terms: then there are as many terms at least.
     Beyond the end of another list, ``zip_with`` and ``get`` both give NULL.
     """
-    total = next((call for call in part.calls() if call.name in _SUMS), None)
-    terms = Sql.of(total.arguments[0]).call() if total else None
-    if total is None or terms is None:
-        # The name of a function is quoted.
+    tokens = part.tokens
+    if any(a.kind == TokenType.IDENTIFIER and b.kind == TokenType.L_PAREN for a, b in pairwise(tokens)):
+        # A function whose name is quoted is not found by its name.
         return None
+    total = next(call for call in part.calls() if call.name in _SUMS)
+    terms = Sql.of(total.arguments[0]).call()
+    assert terms is not None, "a sum with a bound has a call that makes its terms"
     lists = terms.arguments[:-1]
     term = _term(terms, lists)
     if term is None:

@@ -127,16 +127,16 @@ def _near(operator: plan.IntervalJoin, port: int) -> list[str]:
 def _exchanged(operator: plan.IntervalJoin, where: Expression) -> str:
     """Return a condition with left and right exchanged; raise if a lambda's parameter would hide one of them."""
     other = {LEFT: RIGHT, RIGHT: LEFT}
-    read = [c for c in where.tree.find_all(exp.Column) if c.parts[0].name in other]
-    read = [c for c in read if not is_parameter(c, c.parts[0].name)]
-    for column in read:
-        if is_parameter(column, other[column.parts[0].name]):
+    read = [(c, c.parts[0].name.lower()) for c in where.tree.find_all(exp.Column)]
+    read = [(c, side) for c, side in read if side in other and not is_parameter(c, side)]
+    for column, side in read:
+        if is_parameter(column, other[side]):
             raise NotSupported(
                 f"expected other parameters than left and right in the where of an interval_join with "
                 f"how={operator.how!r}, got {where.sql}",
-                hint="call the parameter x",
+                hint="call the parameter otherwise",
             )
-    return Sql.of(where.sql).render({place(c.parts[0])[0]: quoted(other[c.parts[0].name]) for c in read})
+    return Sql.of(where.sql).render({place(c.parts[0])[0]: quoted(other[side]) for c, side in read})
 
 
 def _width(operator: plan.IntervalJoin) -> int | None:
