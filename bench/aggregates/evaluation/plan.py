@@ -62,7 +62,7 @@ class Plan:
         return replace(
             self.coarse(),
             names=("AHM", "ahj") if self.names == everything.names else self.names,
-            forms=self.forms[:2],
+            forms=FORMS[:2] if self.forms == everything.forms else self.forms,
             figures=(14, 10) if self.figures == everything.figures else self.figures,
             tolerance=1.5,
             selectivities=(1,),
