@@ -10,7 +10,7 @@ from typing import Any
 from bench.aggregates.queries import draw_scans, draw_texts
 from bench.aggregates.queries.scans import SAMPLES
 
-__all__ = ["CHANGES", "QUICK", "changed", "given", "rounded", "scans", "texts"]
+__all__ = ["CHANGES", "PAIRS", "QUICK", "changed", "edges", "given", "rounded", "scans", "texts"]
 
 START = datetime(2026, 1, 1)
 AWKWARD = [
@@ -26,6 +26,15 @@ AWKWARD = [
 CHANGES = {"a": 1, "a \n": 2, "a  ": 1, "a \u0085": 2, "  ": 0, "": 1}
 #: One of the first has 211 letters, in lower case 212; so the second is as long as it, or the third.
 LONGER_IN_LOWER_CASE = ("İ" + "x" * 210, "y" * 211, "z" * 212)
+#: What programs for Figure 14 find among `edges` and the table does not, whatever their key.
+_NEARLY = {"ab", "ba", "ac", "bc", "de", "ed", "fF", "Ff", "İq", "qİ", "pq", "qp"}
+#: What the Joins find among `edges`, by the first letters of both texts: as printed, and as each program has them.
+PAIRS = {
+    "": {"kl", "lk", "gh", "hg", "mn", "nm", "İp", "pİ"},
+    "flink": {"kl", "lk", "gh", "hg", "mn", "nm", "İq", "qİ"},
+    "spark": {"kl", "lk", "ij", "ji", "İp", "pİ"} | _NEARLY,
+    "uspe": {"kl", "lk", "gh", "hg", "İp", "pİ"} | _NEARLY,
+}
 #: One of each kind and cost on each kind of data runs in every test run, the others in the long one.
 QUICK = ("LLM", "HHM", "ALJ", "lhm", "hlm", "hlj")
 
@@ -46,6 +55,39 @@ def changed() -> list[Any]:
     """Two texts of each change, all equally long: the second last letter is the number of the change."""
     changes = [(f"{i}{twin}", change) for i, change in enumerate(CHANGES) for twin in "ab"]
     return [(START, orig.rjust(220, "x"), change, "") for orig, change in changes]
+
+
+def edges(name: str) -> list[Any]:
+    """Texts that match in one program of a Join and not in another; only those of one group are about as long."""
+    least = {"L": 210, "A": 150, "H": 100}[name[0]]
+    found = [
+        # As long as the bound, and one shorter.
+        (0, "a", least, "x"),
+        (0, "b", least, "x"),
+        (0, "c", least - 1, "x"),
+        # One longer than the other.
+        (0, "d", least + 10, "x"),
+        (0, "e", least + 11, "x"),
+        # The same but for the case.
+        (0, "f", least + 20, "x"),
+        (0, "F", least + 20, "x"),
+        # As many words where what is empty at the end does not count, and where it does.
+        (0, "g", least + 30, "x"),
+        (0, "h", least + 30, "x  "),
+        (0, "i", least + 40, "x  "),
+        (0, "j", least + 40, "x y z"),
+        # The same length, and nothing else that is particular.
+        (0, "k", least + 50, "x"),
+        (0, "l", least + 50, "x"),
+        # Together in sliding windows only: 30 seconds are both three and ten seconds many times.
+        (29, "m", least + 60, "x"),
+        (30, "n", least + 60, "x"),
+        (0, "p", least + 70, "x"),
+        (0, "q", least + 71, "x"),
+    ]
+    rows = [(START + timedelta(seconds=at), letter * length, change, "") for at, letter, length, change in found]
+    # As long as the one with p, and in lower case as long as the one with q.
+    return [*rows, (START, "İ" + "o" * (least + 69), "x", "")]
 
 
 def scans(name: str) -> list[Any]:

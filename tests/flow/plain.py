@@ -14,16 +14,20 @@ MICROSECOND = timedelta(microseconds=1)
 SECOND = timedelta(seconds=1)
 #: How much scans may differ, by the selectivity of a Join.
 BOUNDS = {"l": 0.5, "a": 0.6, "h": 0.7}
+#: How long texts are, by the selectivity of a Join.
+LONG = {"L": 210, "A": 150, "H": 100}
+#: The programs that were published for Figure 14.
+TUMBLING = ("spark", "uspe")
 ANGLES = [radians(-95 + i * 190 / 761) for i in range(761)]
 
 
-def plain(name: str, rows: list[Any], *, published: bool = False) -> list[tuple[Any, ...]]:
-    """What a query gives as Table 1 prints it, or as its authors' program has it."""
+def plain(name: str, rows: list[Any], *, published: str = "") -> list[tuple[Any, ...]]:
+    """What a query gives as Table 1 prints it, or in a program of its authors: ``flink``, ``spark`` or ``uspe``."""
     if name[2] in "Mm":
-        return [(row[0], *out) for row in rows for out in _mapped(name, row, published)]
+        return [(row[0], *out) for row in rows for out in _mapped(name, row, bool(published))]
     return [
         (end, *out)
-        for end, key, members in _windows(name, rows)
+        for end, key, members in _windows(name, rows, published)
         for a in members
         for b in members
         if _matches(name, a, b, published)
@@ -95,14 +99,14 @@ def _mapped(name: str, row: Any, published: bool) -> Iterator[tuple[Any, ...]]:
         yield from ((number, part) for part in ([out[:254], out[254:508], out[508:]] if chunks else [out]))
 
 
-def _windows(name: str, rows: list[Any]) -> Iterator[tuple[datetime, Hashable, list[Any]]]:
+def _windows(name: str, rows: list[Any], published: str = "") -> Iterator[tuple[datetime, Hashable, list[Any]]]:
     """The last unit of each window, and the rows of each key in it."""
     size = {"L": 3, "H": 10, "l": 1, "h": 2}[name[1]] * SECOND
-    every = SECOND if name.isupper() else SECOND / 2
+    every = size if published in TUMBLING else SECOND if name.isupper() else SECOND / 2
     found: dict[tuple[datetime, Hashable], list[Any]] = defaultdict(list)
     epoch = datetime(1970, 1, 1)
     for row in rows:
-        key = len(words(row[2], " ")) if name.isupper() else None
+        key = len(_parts(row[2], published)) if name.isupper() else None
         start = epoch + (row[0] - epoch) // every * every
         while start + size > row[0]:
             found[start + size - MICROSECOND, key].append(row)
@@ -110,7 +114,14 @@ def _windows(name: str, rows: list[Any]) -> Iterator[tuple[datetime, Hashable, l
     yield from ((end, key, members) for (end, key), members in found.items())
 
 
-def _matches(name: str, a: Any, b: Any, published: bool = False) -> bool:
+def _parts(change: str, published: str) -> list[str]:
+    # Python's split keeps what is empty at the end, as Spark's does.
+    return change.split(" ") if published == "spark" else words(change, " ")
+
+
+def _matches(name: str, a: Any, b: Any, published: str) -> bool:
+    if published in TUMBLING:
+        return a[1] != b[1] and len(a[1]) >= LONG[name[0]] and len(a[1]) - len(b[1]) in (-1, 0, 1)
     if name.isupper():
         lowered = a[1].lower(), b[1].lower()
         length, other = map(len, lowered if published else (a[1], b[1]))
@@ -124,7 +135,7 @@ def _difference(a: Any, b: Any, samples: int) -> float:
 
 
 def _long_enough(name: str, length: int) -> bool:
-    return length > {"L": 210, "A": 150, "H": 100}[name[0]]
+    return length > LONG[name[0]]
 
 
 def _pair(name: str, key: Hashable, a: Any, b: Any) -> tuple[Any, ...]:

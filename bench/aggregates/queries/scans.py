@@ -18,7 +18,7 @@ CHUNK = 254
 #: The reference point, in metres from the sensor. The paper names none; from this one, the scans that are drawn are as
 #: selective as it says.
 REFERENCE = (-2, 0)
-#: What the authors' programs have: a reference point, and how many samples their Joins compare.
+#: What the authors' program has: a reference point, and how many samples its Joins compare.
 PUBLISHED_REFERENCE, PUBLISHED_SAMPLES = (10, 10), SAMPLES // 10
 
 #: Where the three chunks of a scan begin.
@@ -142,8 +142,8 @@ SCANS: dict[str, Callable[..., Flow]] = {
 
 _published_join = partial(_alike, samples=PUBLISHED_SAMPLES)
 
-#: Those whose published program differs from what is printed, as the program has them. Its points are always seen from
-#: the sensor; what it adds up from the reference point decides only what ``lhm`` forwards.
+#: Those that the published program, which is for Flink, has otherwise than they are printed. Its points are always seen
+#: from the sensor; what it adds up from the reference point decides only what ``lhm`` forwards.
 PUBLISHED_SCANS: dict[str, Callable[..., Flow]] = {
     "llm": partial(_points, "llm", mean=f"{_DISTANCE} >= 3"),
     "lhm": partial(_points, "lhm", mean=f"{_FROM_PUBLISHED_REFERENCE} >= 13"),
