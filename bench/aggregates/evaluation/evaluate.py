@@ -44,9 +44,10 @@ _AT_FIRST, _LATER = 3.0, 1.1
 _LONGEST = 15.0
 #: Where a search begins in a hurry, of what was found of a query that is like it.
 _ALIKE = 1.15
-#: And of what was found of the form before it. The loop of A takes most of the time of a Join of texts.
+#: And of what was found of the form before it. The loop of A takes most of the time of a Join of texts; of scans, what
+#: is composed is compared in full, which is not needed for most pairs.
 _AFTER = {"A+": ("dedicated", 1.0), "A": ("A+", 0.5)}
-_LOOP_OF_TEXTS = 0.08
+_AFTER_IN_JOINS = {("A", "texts"): 0.08, ("A+", "scans"): 0.4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +288,8 @@ class Evaluation:
         if before := self._before.get((cell.side, cell.asked)):
             return before.rate
         form, share = _AFTER.get(cell.form, ("", 0.0))
-        if cell.form == "A" and cell.asked.joins and cell.asked.source == "texts":
-            share = _LOOP_OF_TEXTS
+        if cell.asked.joins:
+            share = _AFTER_IN_JOINS.get((cell.form, cell.asked.source), share)
         if rate := self._rates_found.get((cell.side, Asked(cell.query, form, cell.tumbling))):
             return rate * share
         for (side, asked), rate in reversed(self._rates_found.items()):
