@@ -176,18 +176,37 @@ def test_much_that_is_read_beside_is_not_handed_to_each_core(
 ) -> None:
     """A large table is joined as a whole: each share would read all of it."""
     monkeypatch.setattr(divided, "_BESIDE", 3)
-    place, flow = Place(tmp_path), flow_of(FLOWS["join with a table"])
+    place, flow = Place(tmp_path), flow_of(FLOWS["semi join with a table"])
     place.feed.add((1, "a", 1), (2, "b", 2), (3, "c", 3))
     place.run(flow, inputs={"names": NAMES})
     assert set(at_once) == {0}
-    assert len(place.rows()) == 4
+    assert len(place.rows()) == 3
 
 
-def test_much_stays_in_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: list[int]) -> None:
+def test_the_larger_side_of_looked_up_pairs_is_divided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: list[int]
+) -> None:
+    """However large the other side is: it is in memory already, and each share reads all of it."""
+    monkeypatch.setattr(divided, "_BESIDE", 0)
+    given: list[list[int]] = []
+    bounds = divided._bounds
+    monkeypatch.setattr(divided, "_bounds", lambda rows, number: given.append([rows]) or bounds(rows, number))
+    place, flow = Place(tmp_path), flow_of(FLOWS["join with a table"])
+    place.feed.add(*[(1, "a", 3)] * 9)
+    place.feed.add((2, "b", 2), (3, "c", 3))
+    place.run(flow, inputs={"names": NAMES})
+    # Nine rows beside the four of the table, then two.
+    assert given == [[9], [4]]
+    assert set(at_once) == {2}
+    assert len(place.rows()) == 21
+
+
+@pytest.mark.parametrize("name", ["select", "early pairs, texts"])
+def test_much_stays_in_duckdb(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: list[int]) -> None:
     """What is too large to be handed over is computed as a whole, in which DuckDB may use the disk."""
     monkeypatch.setattr(divided, "_MOST", 100)
-    flow = flow_of(FLOWS["select"])
-    assert by_steps(Place(tmp_path), flow, ROWS) == bounded(flow, ROWS)
+    flow = flow_of(FLOWS[name])
+    assert by_steps(Place(tmp_path), flow, ROWS) == bounded(flow, ROWS) != []
     assert set(at_once) == {0}
 
 

@@ -8,10 +8,11 @@ tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeVar
 
 import duckdb
@@ -20,7 +21,7 @@ import pyarrow as pa
 from tidegate.local_engine.error_messages import error_through_arrow
 from tidegate.local_engine.relation import LocalRelation
 
-__all__ = ["Share", "at_once", "shares"]
+__all__ = ["Share", "at_once", "fetched", "shares"]
 
 T = TypeVar("T")
 #: A share has at least this many rows of the base.
@@ -50,23 +51,27 @@ class Share:
 
 
 @contextmanager
-def shares(rows: LocalRelation) -> Iterator[Sequence[Share]]:
-    """Divide rows into shares, at most one for each core; there are none if the rows cannot or need not be divided."""
+def shares(rows: LocalRelation, known: Mapping[str, pa.Table] = MappingProxyType({})) -> Iterator[Sequence[Share]]:
+    """Divide rows into shares, at most one for each core; there are none if the rows cannot or need not be divided.
+
+    The rows of relations that are ``known``, by name, are not computed again, and handed over however many they are.
+    """
     with ExitStack() as stack:
-        yield _shares(rows, stack)
+        yield _shares(rows, known, stack)
 
 
-def _shares(rows: LocalRelation, stack: ExitStack) -> Sequence[Share]:
+def _shares(rows: LocalRelation, known: Mapping[str, pa.Table], stack: ExitStack) -> Sequence[Share]:
     """Return the shares of rows; their connections are closed with the stack."""
     backend = rows.backend
     if rows.base is None or backend.threads < 2:
         return ()
     base, others = rows.leaves()
-    if any(_has_more(leaf, _BESIDE) for leaf in others):
+    if any(leaf.name not in known and _has_more(leaf, _BESIDE) for leaf in others):
         return ()
-    if (divided := _fetched(base)) is None or (number := min(backend.threads, divided.num_rows // _LEAST)) < 2:
+    divided = known[base.name] if base.name in known else fetched(base)
+    if divided is None or (number := min(backend.threads, divided.num_rows // _LEAST)) < 2:
         return ()
-    beside = {leaf.name: _fetched(leaf) for leaf in others}
+    beside = {leaf.name: known[leaf.name] if leaf.name in known else fetched(leaf) for leaf in others}
     if any(table is None for table in beside.values()):
         return ()
     tables = {name: backend.fresh_name() for name in (base.name, *beside)}
@@ -87,7 +92,7 @@ def _has_more(rows: LocalRelation, number: int) -> bool:
     return bool(found > number)
 
 
-def _fetched(rows: LocalRelation) -> pa.Table | None:
+def fetched(rows: LocalRelation) -> pa.Table | None:
     """Return rows as an Arrow table; None if they have too many bytes, which nothing could move to the disk."""
     batches, size = [], 0
     with closing(Share(rows.backend.connection, rows.sql).batches(_AT_A_TIME)) as found:

@@ -3,6 +3,9 @@
 A join gives a pair for every two rows that match, with copies of the columns of both. Here, both sides are held in
 tables instead, and the join gives the row numbers of both. A Parquet file can have the strings of a column once, in a
 dictionary, with a number for each row. So the strings need not be copied for each pair.
+
+The tables are Arrow's, which all connections can read, so that pairs can be computed on several cores. Sides that are
+too large for that are tables of DuckDB, which can move them to the disk.
 """
 
 from __future__ import annotations
@@ -11,10 +14,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
 from tidegate.flow.errors import NotSupported
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
 from tidegate.flow.translate import duckdb_name
+from tidegate.local_engine.divided import fetched
 from tidegate.local_engine.hoisted import JoinCondition, conditions_of
 from tidegate.local_engine.relation import LocalRelation
 
@@ -26,30 +32,33 @@ _TEXTS = ("STRING", "BINARY")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A side of a join: its rows, and the table that will hold them, in which they have row numbers."""
+    """A side of a join: its rows with their numbers, the table that holds them, and the relation that reads it."""
 
     rows: LocalRelation
-    #: Its alias in the join, and the condition of the join.
-    alias: str
-    on: str
-    table: str
-    #: The column of the pairs with the row number of this side.
+    #: The column with the numbers, from 0 on.
     number: str
+    table: str
+    held: LocalRelation
+    #: Whether the table may be Arrow's.
+    in_arrow: bool
 
-    @property
-    def query(self) -> str:
-        """Return the query for the rows that pass the conditions on this side alone."""
-        own = conditions_of(self.on, self.alias, self.rows.columns)
-        rows = f"SELECT * FROM ({self.rows.sql}) AS {duckdb_name(self.alias)}"
-        return f"{rows} WHERE {own}" if own else rows
-
-    @property
-    def held_rows(self) -> LocalRelation:
-        """Return the rows of the table, with their numbers."""
-        backend = self.rows.backend
-        body = f"SELECT *, rowid AS {duckdb_name(self.number)} FROM {self.table}"
-        columns = (*self.rows.columns, Column(self.number, "BIGINT"))
-        return LocalRelation(backend, backend.fresh_name(), body, columns)
+    @classmethod
+    def of(cls, rows: LocalRelation, alias: str, on: JoinCondition, number: str) -> Side:
+        """Return the side with an alias in a join condition: the rows that pass what it asks of them alone."""
+        backend, table = rows.backend, rows.backend.fresh_name()
+        columns = (*rows.columns, Column(number, "INT"))
+        own = conditions_of(on.written, alias, rows.columns)
+        counted = f"CAST(row_number() OVER () - 1 AS INT) AS {duckdb_name(number)}"
+        body = f"SELECT *, {counted} FROM {rows.name} AS {duckdb_name(alias)}"
+        body += f" WHERE {own}" if own else ""
+        return cls(
+            LocalRelation(backend, backend.fresh_name(), body, columns, (rows,)),
+            number,
+            table,
+            LocalRelation(backend, backend.fresh_name(), f"SELECT * FROM {table}", columns),
+            # Columns that only DuckDB knows may have types that Arrow does not have.
+            in_arrow=not on.translated,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +95,24 @@ class LookupPairs:
             return None
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold both sides in their tables, until the context ends."""
+    def held(self) -> Iterator[Mapping[str, pa.Table]]:
+        """Hold both sides in their tables, until the context ends; yield those that are Arrow's, by the relation."""
         backend = self.pairs.backend
+        held: dict[str, pa.Table] = {}
         try:
             for side in self.sides:
-                backend.connection.execute(f"CREATE TEMP TABLE {side.table} AS {side.query}")
-            yield
+                if side.in_arrow and (table := fetched(side.rows)) is not None:
+                    backend.connection.register(side.table, table)
+                    held[side.held.name] = table
+                else:
+                    backend.connection.execute(f"CREATE TEMP TABLE {side.table} AS {side.rows.sql}")
+            yield held
         finally:
             for side in self.sides:
-                backend.drop(side.table)
+                if side.held.name in held:
+                    backend.release(side.table)
+                else:
+                    backend.drop(side.table)
 
 
 def lookup_pairs(
@@ -116,18 +133,15 @@ def lookup_pairs(
     if not found:
         return None
     backend = next(iter(tables.values())).backend
-    sides = tuple(
-        Side(rows, alias, on.written, backend.fresh_name(), f"__row{i}")
-        for i, (alias, rows) in enumerate(tables.items())
-    )
+    sides = tuple(Side.of(rows, alias, on, f"__row{i}") for i, (alias, rows) in enumerate(tables.items()))
     others = {name: value for name, value in picked.items() if name not in found}
-    held = tuple(side.held_rows for side in sides)
     values = [f"{sql} AS {duckdb_name(name)}" for name, (sql, _) in others.items()]
-    values += [f"{duckdb_name(side.alias)}.{duckdb_name(side.number)}" for side in sides]
-    left, right = (f"{rows.name} AS {duckdb_name(side.alias)}" for rows, side in zip(held, sides, strict=True))
+    values += [f"{duckdb_name(alias)}.{duckdb_name(side.number)}" for alias, side in zip(tables, sides, strict=True)]
+    left, right = (f"{side.held.name} AS {duckdb_name(alias)}" for alias, side in zip(tables, sides, strict=True))
     body = f"SELECT {', '.join(values)} FROM {left} JOIN {right} ON {condition}"
     shape = [Column(name, type_) for name, (_, type_) in others.items()]
-    shape += [Column(side.number, "BIGINT") for side in sides]
+    shape += [Column(side.number, "INT") for side in sides]
+    held = tuple(side.held for side in sides)
     pairs = LocalRelation(backend, backend.fresh_name(), body, tuple(shape), held, base=held[0].name)
     return LookupPairs(pairs, sides, found)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -152,9 +153,9 @@ def _write_lookups(
     """Write rows, and look up some of their columns on the way; return the number of rows of each share."""
     others = [column for column in rows.columns if column.name not in lookup.columns]
     numbers = [side.number for side in lookup.sides]
-    with lookup.held():
+    with lookup.held() as held:
         texts = {
-            name: _texts(backend, lookup.sides[origin.side], origin.column) for name, origin in lookup.columns.items()
+            name: _texts(lookup.sides[origin.side], origin.column, held) for name, origin in lookup.columns.items()
         }
 
         def looked_up(batch: pa.RecordBatch) -> pa.Table:
@@ -165,7 +166,10 @@ def _write_lookups(
 
         shown = picked(others) + ", " if others else ""
         found = backend.with_columns_as(lookup.pairs, shown + ", ".join(numbers))
-        with shares(found) if divided else nullcontext(()) as given:
+        if len(held) == len(lookup.sides):
+            # Each share reads all rows of the smaller side.
+            found = replace(found, base=max(held, key=lambda name: held[name].num_rows))
+        with shares(found, held) if divided else nullcontext(()) as given:
             return _write_shares(given or [Share(backend.connection, found.sql)], place, first, looked_up)
 
 
@@ -201,19 +205,21 @@ def _write_batches(batches: Iterable[pa.RecordBatch | pa.Table], to: Path) -> in
     return count
 
 
-def _texts(backend: LocalBackend, side: Side, column: str) -> pa.DictionaryArray:
-    """Return a column of a table in the order of its rows, as a dictionary array."""
-    query = f"SELECT {duckdb_name(column)} AS text FROM {side.table} ORDER BY rowid"
-    return backend.run(query).to_arrow_table().column("text").combine_chunks().dictionary_encode()
+def _texts(side: Side, column: str, held: Mapping[str, pa.Table]) -> pa.DictionaryArray:
+    """Return a column of a side in the order of its numbers, as a dictionary array; ``held`` has tables of Arrow."""
+    if (table := held.get(side.held.name)) is None:
+        query = f"SELECT {duckdb_name(column)} FROM {side.table} ORDER BY {duckdb_name(side.number)}"
+        table = side.held.backend.run(query).to_arrow_table()
+    return table.column(column).combine_chunks().dictionary_encode()
 
 
 def _looked_up(texts: pa.DictionaryArray, numbers: pa.Array) -> pa.DictionaryArray:
     """Return the strings of some rows, with a dictionary of only those that occur."""
     found = texts.indices.take(numbers)
     if len(texts.dictionary) <= len(found) // 4:
-        return pa.DictionaryArray.from_arrays(found, texts.dictionary)
+        return pa.DictionaryArray.from_arrays(found, texts.dictionary, safe=False)
     used = found.unique().drop_null()
-    return pa.DictionaryArray.from_arrays(pc.index_in(found, used), texts.dictionary.take(used))
+    return pa.DictionaryArray.from_arrays(pc.index_in(found, used), texts.dictionary.take(used), safe=False)
 
 
 def write_apart(
