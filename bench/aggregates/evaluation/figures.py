@@ -219,16 +219,20 @@ def _of_rates(found: Found, figure: int, query: str) -> dict[str, str]:
     by_form = {form: cells for form in FORMS if (cells := found.cells.get(("spark", form, query, False)))}
     if len(by_form) < 2:
         return {}
-    rates = sorted(set.intersection(*(set(cells) for cells in by_form.values())))
+    # A form that was not run at a rate has no point there.
+    ran = [rate for cells in by_form.values() for rate in cells]
+    rates = sorted({rate for rate in ran if ran.count(rate) > 1})
     if len(rates) < 2:
         return {}
     join = is_join(query)
     name = "pairs" if join else "rows"
     throughput = {
-        f: [mean_of([r["comparisons" if join else "throughput"] for r in c[x]]) for x in rates]
+        f: [mean_of([r["comparisons" if join else "throughput"] for r in c.get(x, ())]) for x in rates]
         for f, c in by_form.items()
     }
-    latency = {f: [mean_of([r[name]["mean"] for r in c[x] if r[name]]) for x in rates] for f, c in by_form.items()}
+    latency = {
+        f: [mean_of([r[name]["mean"] for r in c.get(x, ()) if r[name]]) for x in rates] for f, c in by_form.items()
+    }
     over = "rows a second that come"
     return {
         f"figure-{figure}-throughput.svg": lines(
