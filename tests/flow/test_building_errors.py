@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.flow.case import days, instants, ints, pairs
@@ -12,6 +14,16 @@ import tidegate as tg
 from tidegate import spec, time
 from tidegate.errors import TidegateError
 from tidegate.flow import errors
+from tidegate.spec import aggregate
+
+FOURS = aggregate.Window(4, 4)
+FOLDING = aggregate.Folding(len, max, max, len)
+
+
+def both(make: Callable[[Any], Any], order: Any) -> Any:
+    """An operator twice on one stream, and the two streams made one again."""
+    return spec.comp_op(aggregate.both_op(make(order), make(order)), spec.union_op(order))
+
 
 #: What is built; the class of the error, also the built-in that it is; and the whole message.
 BUILDING: dict[str, tuple[Build, type[Exception], type[Exception], str]] = {
@@ -790,10 +802,122 @@ its window is complete
         lambda f: ints(f).process(spec.union_op(time.Nat()), by="k", schema="n INT"),
         errors.BadArgument,
         TypeError,
-        """expected an operator on one stream, got union_op: union_op and join_op take two, whose times are Inl and Inr
+        """expected an operator on one stream, got union_op: it takes two, whose times are Inl and Inr
   at: process(…) on s
   at: flow 'bad'
-  hint: unite or join the streams first, with union(…) or join(…)""",
+  hint: use union(…) for union_op and merge_op, join(…) for join_op, window_join(…) for J and composed_J""",
+    ),
+    "a Join of the paper on Aggregates": (
+        lambda f: ints(f).process(aggregate.J(time.Int(), FOURS, FOURS, bool), by="k", schema="n INT"),
+        errors.BadArgument,
+        TypeError,
+        """expected an operator on one stream, got J: it takes two, whose times are Inl and Inr
+  at: process(…) on s
+  at: flow 'bad'
+  hint: use union(…) for union_op and merge_op, join(…) for join_op, window_join(…) for J and composed_J""",
+    ),
+    "a Join that is composed of Aggregates": (
+        lambda f: ints(f).process(aggregate.composed_J(time.Int(), FOURS, FOURS, bool), by="k", schema="n INT"),
+        errors.BadArgument,
+        TypeError,
+        """expected an operator on one stream, got sides_op then merge_op then A_plus: it takes two, \
+whose times are Inl and Inr
+  at: process(…) on s
+  at: flow 'bad'
+  hint: use union(…) for union_op and merge_op, join(…) for join_op, window_join(…) for J and composed_J""",
+    ),
+    "a merge of two streams": (
+        lambda f: ints(f).process(aggregate.merge_op(time.Int()), by="k", schema="n INT"),
+        errors.BadArgument,
+        TypeError,
+        """expected an operator on one stream, got merge_op: it takes two, whose times are Inl and Inr
+  at: process(…) on s
+  at: flow 'bad'
+  hint: use union(…) for union_op and merge_op, join(…) for join_op, window_join(…) for J and composed_J""",
+    ),
+    "an operator for each of two sides": (
+        lambda f: ints(f).process(aggregate.sides_op(spec.map_op(len), spec.map_op(len)), by="k", schema="n INT"),
+        errors.BadArgument,
+        TypeError,
+        """expected an operator on one stream, got sides_op: it takes two, whose times are Inl and Inr
+  at: process(…) on s
+  at: flow 'bad'
+  hint: use union(…) for union_op and merge_op, join(…) for join_op, window_join(…) for J and composed_J""",
+    ),
+    "an operator that makes two streams": (
+        lambda f: ints(f).process(aggregate.both_op(spec.map_op(len), spec.map_op(len)), by="k", schema="n INT"),
+        errors.BadArgument,
+        TypeError,
+        """expected an operator whose answers have times of the stream, Int(), got both_op: it makes two streams of \
+one, whose times are Inl and Inr
+  at: process(…) on s
+  at: flow 'bad'
+  hint: let an operator follow that makes one stream of the two: merge_op(order), union_op(order), J(order, …)""",
+    ),
+    "an Aggregate on another order": (
+        lambda f: days(f).process(aggregate.A(time.Int(), FOURS, list), by="k", schema="n INT"),
+        errors.BadTime,
+        TypeError,
+        """expected A on the order of the stream's times, EventTime('day'), got Int()
+  at: process(…) on s
+  at: flow 'bad'
+  hint: the order of a stream is stream.schema.order""",
+    ),
+    "an Aggregate on several time columns": (
+        lambda f: pairs(f).process(aggregate.A_plus(time.Int(), FOURS, list), by="k", schema="n INT"),
+        errors.BadTime,
+        TypeError,
+        """expected A_plus on the order of the stream's times, Product(Int(), Int()), got Int()
+  at: process(…) on s
+  at: flow 'bad'
+  hint: operators of tidegate.spec.aggregate need one time column of whole numbers, dates or timestamps; here, use \
+aggregate(…) or accumulate(…)""",
+    ),
+    "A-infinity": (
+        lambda f: ints(f).process(
+            aggregate.A_infinity(time.Int(), FOLDING, 5, aggregate.no_key), by="k", schema="n INT"
+        ),
+        errors.NotSupported,
+        NotImplementedError,
+        """expected an operator that answers because of rows, got A_infinity: state that comes round a loop, as that \
+of A-infinity, is answered at the end of every period, without end
+  at: process(…) on s
+  at: flow 'bad'
+  hint: use accumulate(…, every=…)""",
+    ),
+    "A-infinity that is composed of Aggregates": (
+        lambda f: ints(f).process(
+            aggregate.composed_infinity(time.Int(), FOLDING, 5, aggregate.no_key, d=2), by="k", schema="n INT"
+        ),
+        errors.NotSupported,
+        NotImplementedError,
+        """expected an operator that answers because of rows, got c1_op then map_op then loop_op then map_op \
+then flatten_op: state that comes round a loop, as that of A-infinity, is answered at the end of every period, \
+without end
+  at: process(…) on s
+  at: flow 'bad'
+  hint: use accumulate(…, every=…)""",
+    ),
+    "a loop with a schedule": (
+        lambda f: ints(f).process(
+            aggregate.composed_M(time.Int(), list, using="A", d=2, schedule=[1, 0]), by="k", schema="n INT"
+        ),
+        errors.NotSupported,
+        NotImplementedError,
+        """expected a loop without a schedule, got A then c1_op then loop_op then A: what comes round late would be an \
+answer at a time that is complete
+  at: process(…) on s
+  at: flow 'bad'
+  hint: leave schedule out""",
+    ),
+    "windows of keys that are forgotten": (
+        lambda f: ints(f).process(aggregate.A(time.Int(), FOURS, list), by="k", schema="n INT", forget=9),
+        errors.NotSupported,
+        NotImplementedError,
+        """expected windows of one unit, as keys are forgotten, got A with windows of 4
+  at: process(…) on s
+  at: flow 'bad'
+  hint: leave forget out, or use window(…).aggregate(…), which keeps a window until it has answered""",
     ),
     "an operator on another order": (
         lambda f: pairs(f).process(
@@ -805,6 +929,18 @@ its window is complete
   at: process(…) on s
   at: flow 'bad'
   hint: the order of a stream is stream.schema.order""",
+    ),
+    "parts of an operator that depend on the linear extension": (
+        lambda f: pairs(f).process(
+            both(spec.incr_batch_op, time.Product(time.Int(), time.Int())), by="k", schema="n INT"
+        ),
+        errors.NotSupported,
+        NotImplementedError,
+        """expected an operator whose answers do not depend on the order of unrelated times, got incr_batch_op
+  at: process(…) on s
+  at: flow 'bad'
+  hint: ihist_op(order) counts what is at or below a time, and accumulate(…) has other aggregates; or write an \
+operator that looks only at what is at or below the time that is complete""",
     ),
     "an operator that depends on the linear extension": (
         lambda f: pairs(f).process(

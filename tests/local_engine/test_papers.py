@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,6 +47,7 @@ from tidegate.spec import (
     produce,
     skip_op,
 )
+from tidegate.spec.aggregate import A, A_plus, J, M, Window, both_op, composed_J, composed_M, sides_op, unit
 from tidegate.time import Int, Poset, Sum
 
 
@@ -69,6 +71,44 @@ def of_x(t: Any, row: Any) -> Any:
     return row["x"]
 
 
+def line(text: str) -> dict[str, Any]:
+    """A row for a text."""
+    return {"at": 1, "text": text}
+
+
+def inside(instance: Any) -> list[str]:
+    """What is in an instance of a window, in order."""
+    return [f"{instance.l} " + "".join(f"({t} {d if isinstance(d, str) else d['x']})" for t, d in instance.tuples)]
+
+
+def twice(t: Any, row: Any) -> list[str]:
+    """Two texts for a row, or none."""
+    return [f"{t} {row['x']}"] * 2 if row["x"] is not None else []
+
+
+def with_itself(order: Any, join: Any) -> Any:
+    """A stream, joined with itself in windows that overlap."""
+    window = Window(1, 2, key=lambda t, row: row["x"])
+    same = both_op(M(lambda t, row: [row]), M(lambda t, row: [row]))
+    return comp_op(same, join(order, window, window, lambda left, right: True))
+
+
+def pairs_inside(instance: Any) -> list[str]:
+    """The pairs that are in an instance of a window."""
+    return [f"{instance.l} {[(t, times_of(pair)) for t, pair in instance.tuples]}"]
+
+
+def times_of(pair: Any) -> dict[str, Any]:
+    """A row for a pair."""
+    (left, row), (right, _) = pair
+    return {"at": left, "text": f"{right} {row['x']}"}
+
+
+def sizes(t: Any, batch: Any) -> str:
+    """How much is in a batch."""
+    return str(len(batch))
+
+
 #: Operators for every order, and such as need a total one; with what makes rows of what they put out.
 EVERY: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "batch_op": (batch_op, words),
@@ -81,6 +121,26 @@ TOTAL = EVERY | {
     "incr_batch_op": (incr_batch_op, words),
     "ihist_linear_op": (ihist_linear_op, counts),
     "skip_op": (lambda order: skip_op(batch_op(order), 2), words),
+}
+#: Operators of the paper on Aggregates, for a time that is counted in units.
+AGGREGATES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "M": (lambda order: M(twice), line),
+    "composed_M": (lambda order: composed_M(order, twice), line),
+    "composed_M with a loop": (lambda order: composed_M(order, twice, using="A", d=4), line),
+    "A on units": (lambda order: A(order, unit(lambda t, row: row["x"]), inside), line),
+    "A on windows": (lambda order: A(order, Window(3, 3), inside), line),
+    "A_plus on windows that overlap": (lambda order: A_plus(order, Window(1, 3), inside), line),
+    "A behind A": (lambda order: comp_op(A(order, Window(2, 2), inside), A(order, Window(2, 5), inside)), line),
+    "J": (lambda order: with_itself(order, J), times_of),
+    "A behind J": (lambda order: comp_op(with_itself(order, J), A(order, Window(3, 3), pairs_inside)), line),
+    "composed_J": (lambda order: with_itself(order, composed_J), times_of),
+}
+#: Operators for sums, on both sides of which is the same.
+ON_SUMS = {
+    "sides_op": (
+        lambda order: sides_op(A(order.left, unit(), inside), comp_op(batch_op(order.right), map_op(sizes))),
+        line,
+    )
 }
 
 
@@ -96,7 +156,7 @@ def flow_of(times: Times, name: str) -> tg.Flow:
     else:
         columns = ", ".join(f"{t} INT" for t in times)
     s = flow.source("s", f"{columns}, k STRING, x INT", time=times)
-    make, out = TOTAL[name]
+    make, out = (TOTAL | AGGREGATES | ON_SUMS)[name]
     flow.sink("out", s.process(make(s.schema.order), by="k", schema="at INT, text STRING", out=out))
     return flow
 
@@ -104,7 +164,7 @@ def flow_of(times: Times, name: str) -> tg.Flow:
 def by_itself(flow: tg.Flow, name: str, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """What the operator gives for the rows of each key, run by itself: complete times in order, rows sorted."""
     schema = flow.plan["s"].schema
-    make, out = TOTAL[name]
+    make, out = (TOTAL | AGGREGATES | ON_SUMS)[name]
     dicts = [dict(zip(schema.names, row, strict=True)) for row in rows]
     found = []
     for key in {row["k"] for row in dicts}:
@@ -204,6 +264,21 @@ def test_an_operator_gives_what_it_gives_by_itself_on_an_order_of_its_own(
 ) -> None:
     """On drawn finite orders and on sums, with watermarks at any of their times."""
     check(name, tg.ordered("t", order), rng, **HOWS[how])
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+@drawn_examples(2, 30)
+@given(rng=st.randoms(use_true_random=False), how=st.sampled_from(sorted(HOWS)))
+def test_an_aggregate_gives_what_it_gives_by_itself(name: str, rng: random.Random, how: str) -> None:
+    """A window answers at its last time, also if its key has no rows then, wherever steps begin and end."""
+    check(name, ("t",), rng, **HOWS[how])
+
+
+@pytest.mark.parametrize("how", sorted(HOWS))
+def test_each_side_of_a_sum_has_an_operator_of_its_own(how: str) -> None:
+    """On streams with times of two sides, one operator may be for the left and another for the right."""
+    for seed in range(3):
+        check("sides_op", tg.ordered("t", Sum(Int(), Int())), random.Random(seed), **HOWS[how])
 
 
 @drawn_examples(4, 60)
@@ -311,6 +386,43 @@ def test_what_is_no_row_is_named(out: Any, match: str) -> None:
         lambda: flow.compute(tg.local(), {"s": arrow_rows(s.schema, [(1, 1)])})["out"].fetchall(),
     ):
         with pytest.raises(Exception, match=match):
+            run()
+
+
+@pytest.mark.parametrize(
+    ("type_", "times", "make", "match"),
+    [
+        (
+            "DATE",
+            [date.max],
+            lambda order: A(order, Window(8, 8), inside),
+            "expected windows of A that end at a time, got",
+        ),
+        (
+            "INT",
+            [2**31 - 1],
+            lambda order: A(order, Window(3, 3), inside),
+            "expected a timer from A at a time .* can hold",
+        ),
+        (
+            "INT",
+            [1, 4],
+            lambda order: composed_M(order, twice, using="A", d=2),
+            "expected a watermark at most d = 2 units",
+        ),
+    ],
+    ids=["no such day", "no such number", "too far apart for a loop"],
+)
+def test_times_that_an_aggregate_cannot_take_are_named(type_: str, times: Any, make: Any, match: str) -> None:
+    """Windows that end after the last time there is, and a loop whose bound is less than a gap between two rows."""
+    flow = tg.Flow("papers")
+    s = flow.source("s", f"t {type_}, x INT", time="t")
+    flow.sink("out", s.process(make(s.schema.order), by=(), schema="at INT, text STRING", out=line))
+    for run in (
+        lambda: flow.reference({"s": [{"t": t, "x": 1} for t in times]}),
+        lambda: flow.compute(tg.local(), {"s": arrow_rows(s.schema, [(t, 1) for t in times])})["out"].fetchall(),
+    ):
+        with pytest.raises(tg.errors.TidegateError, match=match):
             run()
 
 

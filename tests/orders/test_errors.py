@@ -15,7 +15,7 @@ from tests.flow.cases.lexicographic import daily
 from tests.flow.cases.ordered import PAPER, named
 from tests.local_engine.engine import by_local
 from tidegate.errors import TidegateError
-from tidegate.flow.errors import NotSupported
+from tidegate.flow.errors import BadArgument, BadTime, NotSupported
 from tidegate.flow.orders.realizer import canonical, numbered
 from tidegate.spec import (
     DT,
@@ -29,8 +29,11 @@ from tidegate.spec import (
     ihist_op,
     incr_batch_op,
     incr_op,
+    join_op,
     skip_op,
+    union_op,
 )
+from tidegate.spec.aggregate import A, J, Window, sides_op
 from tidegate.time import EventTime, Int, Lexicographic, Nat, Order, Poset, Product, Sum
 
 SIDES = "t STRUCT<side: STRING, value: INT>"
@@ -278,6 +281,45 @@ def test_what_depends_on_the_linear_extension_is_refused(
         counted_by(source(tg.Flow("bad"), column, order), build(order))
     chain = Poset([("t0", "t1"), ("t1", "t2")])
     counted_by(source(tg.Flow("good"), "t STRING", chain), build(chain))
+
+
+@pytest.mark.parametrize(
+    ("name", "operator"),
+    [
+        ("incr_batch_op then map_op then flatten_op then union_op", join_op(Int(), min)),
+        ("union_op", union_op(Int())),
+        ("J", J(Int(), Window(1, 1), Window(1, 1), bool)),
+    ],
+    ids=["join_op", "union_op", "J"],
+)
+def test_one_stream_of_two_has_no_times_of_a_sum(name: str, operator: Any) -> None:
+    """Operators on two streams take the times of a `Sum`, but answers of `process` have times of its input."""
+    message = (
+        f"expected an operator whose answers have times of the stream, Sum(Int(), Int()), got {name}: it makes one "
+        "stream of two, and its answers have times of Int()\n  at: process(…) on s\n  at: flow 'bad'\n"
+        "  hint: make each side a source of its own, and use union(…) for union_op and merge_op, join(…) for join_op, "
+        "window_join(…) for J and composed_J"
+    )
+    with pytest.raises(BadArgument, match="^" + re.escape(message)):
+        counted_by(source(tg.Flow("bad"), SIDES, Sum(Int(), Int())), operator)
+
+
+def test_windows_on_one_side_of_a_sum_are_of_one_unit() -> None:
+    """For longer ones, copies would have timers, which on partial orders need an operator with `state`."""
+    message = "^expected windows of one unit on times that do not all compare, got A with windows of 4\n"
+    windows = A(Int(), Window(4, 4), list)
+    with pytest.raises(NotSupported, match=message):
+        counted_by(source(tg.Flow("bad"), SIDES, Sum(Int(), Int())), sides_op(windows, windows))
+
+
+def test_an_aggregate_is_refused_on_a_poset() -> None:
+    """Its windows are counted in units, of which these times have none."""
+    message = (
+        re.escape("expected A on the order of the stream's times, Poset(")
+        + r".*got Int\(\)\n(.*\n)*  hint: operators of "
+    )
+    with pytest.raises(BadTime, match=message):
+        counted_by(source(tg.Flow("bad"), "t STRING", PAPER), A(Int(), Window(1, 1), list))
 
 
 @pytest.mark.parametrize(

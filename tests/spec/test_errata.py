@@ -203,7 +203,9 @@ def test_no_five_collections_give_the_slides_output():
 
 
 def test_neither_text_of_the_slides_row_gives_their_output():
-    """Read along the paths beneath it, one row has t0 twice; the other has t1 and t4, which are not below t5."""
+    """One row has two collections twice, or the paths beneath it; the other has t1 and t4, which are not below t5."""
+    as_it_reads = [total(t, t, u, u, "t5") for t, u in product(ORDER.elements, repeat=2)]
+    assert PRINTED not in as_it_reads
     along_paths = total("t5", *("t0", "t2"), *("t0", "t3"))
     assert at_t5(ihist_paths_op(ORDER)) == along_paths == Counter("aaaabc")
     assert total("t0", "t1", "t2", "t3", "t4") == Counter("aabcd")

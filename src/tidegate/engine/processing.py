@@ -20,12 +20,11 @@ from tidegate.engine.timing import Timers
 from tidegate.flow.arrow import arrow_type, checked_result, rows_of, table_of
 from tidegate.flow.errors import BadInput, BadResult
 from tidegate.flow.plan import Process
-from tidegate.flow.processed import Row, not_a_row, put_out
+from tidegate.flow.processed import Row, not_a_row, put_out, stepping
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.spans import from_units, units
 from tidegate.flow.timers import Timer, checked_timer, undeclared
 from tidegate.spec import DT, WM
-from tidegate.spec.operator import step
 from tidegate.spec.parts import name_of
 
 __all__ = ["Copies", "bounds", "processed", "whole_keys"]
@@ -97,6 +96,7 @@ class Copies:
         self._columns = [*self.schema.times, *declared]
         self._names = [c.name for c in self._columns]
         self._batched = callable(getattr(self.original, "apply_batch", None))
+        self._give = stepping(operator)
         self.timed = operator.timers
         self.keys = [f"__k{i}" for i in range(len(operator.by))]
         self.forget = operator.forget
@@ -140,7 +140,7 @@ class Copies:
             timers.called(t)
         user_time = self._user_time(t)
         for event in [*(DT(user_time, Row(self._shown(row))) for row in rows), WM(user_time)]:
-            copy, answered = step(copy, event)
+            copy, answered = self._give(copy, event)
             for answer in answered:
                 if timers is not None and isinstance(answer, Timer):
                     if self._at is not None:

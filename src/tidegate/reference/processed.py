@@ -10,7 +10,7 @@ from typing import Any
 from tidegate.flow import plan
 from tidegate.flow.arrow import rows_of, table_of
 from tidegate.flow.errors import BadInput, BadResult
-from tidegate.flow.processed import Row, not_a_row, put_out
+from tidegate.flow.processed import Row, not_a_row, put_out, stepping
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, units
 from tidegate.flow.timers import Timer, checked_timer, undeclared
@@ -18,7 +18,6 @@ from tidegate.flow.values import freeze, ordered
 from tidegate.reference.held import complete, grouped, keyed, with_time
 from tidegate.reference.run import Events, ReferenceRun, evaluate, on_time
 from tidegate.spec import DT, WM
-from tidegate.spec.operator import step
 from tidegate.spec.parts import name_of
 from tidegate.time import Order
 
@@ -28,7 +27,7 @@ __all__: list[str] = []
 @evaluate.register
 def _process(operator: plan.Process, running: ReferenceRun, inputs: list[Events]) -> Events:
     (schema,) = running.schemas(operator)
-    order = schema.order
+    order, give = schema.order, stepping(operator)
     events = on_time(inputs[0])
     keys = iter(keyed(running, [event.d for event in events if isinstance(event, DT)], schema, operator.by))
     held = complete(running, schema, [DT(e.t, (next(keys), e.d)) if isinstance(e, DT) else e for e in events])
@@ -51,7 +50,7 @@ def _process(operator: plan.Process, running: ReferenceRun, inputs: list[Events]
         copy = copies[name][0] if name in copies else deepcopy(operator.operator)
         timers.setdefault(name, set()).discard(t)
         for item in [*(DT(t, Row(row)) for row in ordered(rows, schema.names)), WM(t)]:
-            copy, answered = step(copy, item)
+            copy, answered = give(copy, item)
             for answer in answered:
                 if operator.timers and isinstance(answer, Timer):
                     asked = checked_timer(operator.schema, answer, t, name_of(operator.operator), alone=not rows)

@@ -23,6 +23,7 @@ from tidegate.spec import (
     map_op,
     skip_op,
 )
+from tidegate.spec.aggregate import A, A_plus, M, Window, both_op, composed_J, composed_M
 
 
 @dataclass(frozen=True)
@@ -194,10 +195,45 @@ def alarmed(operator: Any, by: Any = "k") -> Any:
     return lambda f: ints(f).process(operator, by=by, schema="n INT, fresh INT")
 
 
+def number(instance: Any) -> list[Any]:
+    """How many tuples are in an instance of a window, and the sum of x."""
+    return [{"n": len(instance.tuples), "x": sum(row["x"] for _, row in instance.tuples)}]
+
+
+def twice(t: Any, row: Any) -> list[Any]:
+    """Two rows, or none."""
+    return [{"n": t, "x": row["x"]}] * 2 if row["x"] else []
+
+
+def aggregated(make: Any, *, dated: bool = False, out: Any = None) -> Any:
+    """A flow of an operator of the paper on Aggregates, a copy for each key."""
+
+    def build(f: Any) -> Any:
+        s = (days if dated else ints)(f)
+        return s.process(make(s.schema.order), by="k", schema="n BIGINT, x BIGINT", out=out)
+
+    return build
+
+
+def joined(order: Any) -> Any:
+    """The rows of each key, paired with those in the same window of 4."""
+    window = Window(4, 4)
+    same = both_op(M(lambda t, row: [row]), M(lambda t, row: [row]))
+    return comp_op(same, composed_J(order, window, window, lambda left, right: left[0] < right[0]))
+
+
+def paired(pair: Any) -> dict[str, Any]:
+    """A row of a pair."""
+    (_, left), (_, right) = pair
+    return {"n": left["x"], "x": right["x"]}
+
+
 def later(t: Any, d: Any) -> dict[str, Any]:
     """A row of its own for each row."""
     return {"y": d["x"] + t}
 
+
+WINDOWED: list[tuple[Any, ...]] = [(1, "a", 1), (2, "a", 2), (6, "a", 4), (20, "a", 8), (0, "b", 16)]
 
 CASES = [
     Case(
@@ -341,5 +377,38 @@ CASES = [
         lambda f: days(f).process(Alarms(), by="k", schema="n INT, fresh INT").window("2 days").aggregate(n="count(*)"),
         {"s": [(day(0), "a", 3), (day(1), "b", 2), (day(2), "a", None)]},
         [(day(1), span(day(0), day(2)), 2), (day(3), span(day(2), day(4)), 3)],
+    ),
+    Case(
+        "Aggregates: a window answers at its last time, whether there are rows then or not",
+        aggregated(lambda order: A(order, Window(4, 4), number)),
+        {"s": WINDOWED},
+        [(3, "a", 2, 3), (7, "a", 1, 4), (3, "b", 1, 16), (23, "a", 1, 8)],
+    ),
+    Case(
+        "Aggregates: windows that overlap, behind windows that do not",
+        aggregated(lambda order: comp_op(A(order, Window(4, 4), number), A_plus(order, Window(5, 10), number))),
+        {"s": WINDOWED},
+        [
+            *[(4, "a", 1, 3), (9, "a", 2, 7), (14, "a", 1, 4), (4, "b", 1, 16), (9, "b", 1, 16)],
+            *[(24, "a", 1, 8), (29, "a", 1, 8)],
+        ],
+    ),
+    Case(
+        "Aggregates: windows of a week, from Thursday, the day of the epoch",
+        aggregated(lambda order: A(order, Window(7, 7), number), dated=True),
+        {"s": [(day(0), "a", 1), (day(1), "a", 2), (day(40), "a", 4)]},
+        [(day(6), "a", 2, 3), (day(41), "a", 1, 4)],
+    ),
+    Case(
+        "Aggregates: M, composed and by itself",
+        aggregated(lambda order: comp_op(composed_M(order, twice), M(twice))),
+        {"s": [(1, "a", 1), (2, "a", None), (5, "b", 3)]},
+        [*[(1, "a", 1, 1)] * 4, *[(5, "b", 5, 3)] * 4],
+    ),
+    Case(
+        "Aggregates: pairs of a stream with itself, in windows",
+        aggregated(joined, out=paired),
+        {"s": [(4, "a", 1), (5, "a", 2), (7, "a", 3), (8, "a", 4), (5, "b", 5)]},
+        [(7, "a", 1, 2), (7, "a", 1, 3), (7, "a", 2, 3)],
     ),
 ]

@@ -11,6 +11,7 @@ from tidegate.flow.expressions import Expression
 from tidegate.flow.fingerprint import IF_GIVEN, LEFT_OUT
 from tidegate.flow.operators.operator import PlanOperator
 from tidegate.flow.schema import Schema
+from tidegate.spec.parts import long_window
 
 __all__ = ["Accumulate", "Aggregate", "Carry", "Deduplicate", "Distinct", "Gate", "Process"]
 
@@ -113,4 +114,9 @@ class Process(PlanOperator):
     @property
     def timers(self) -> bool:
         """Whether the operator may ask to be called at later times."""
-        return getattr(self.operator, "timers", False) is True
+        return getattr(self.operator, "timers", False) is True or self.windowed
+
+    @property
+    def windowed(self) -> bool:
+        """Whether windows longer than a unit wait in the operator: a copy has to be called when they end."""
+        return long_window(self.operator) is not None

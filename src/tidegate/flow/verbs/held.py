@@ -9,8 +9,8 @@ from tidegate.flow import plan
 from tidegate.flow.aggregates import aggregation, grouping
 from tidegate.flow.arguments import one_of
 from tidegate.flow.building import Building
-from tidegate.flow.errors import BadArgument, NotSupported
-from tidegate.flow.processed import check_operator
+from tidegate.flow.errors import BadArgument
+from tidegate.flow.processed import check_forgettable, check_operator
 from tidegate.flow.schema import Column, parse_schema
 from tidegate.flow.spans import parse_span
 from tidegate.flow.windows import Windowed, calendar_frame, is_calendar, session_frame, window_frame
@@ -301,9 +301,6 @@ class Held(Building):
             result = self._result((*self.schema.times, *(Column(k.name, k.type) for k in keys), *declared))
             names = tuple(c.name for c in declared)
             silence = self._forgotten(forget)
-            if silence is not None and getattr(operator, "timers", False) is True:
-                raise NotSupported(
-                    f"expected an operator without timers, as keys are forgotten, got {type(operator).__name__}",
-                    hint="leave forget out: with a timer after each row, an operator can see for itself that none came",
-                )
+            if silence is not None:
+                check_forgettable(operator)
             return self._add(plan.Process, result, operator=operator, by=keys, columns=names, forget=silence, out=out)

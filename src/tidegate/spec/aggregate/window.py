@@ -70,6 +70,10 @@ class Window:
         starts = (k * self.advance for k in range(first, n // self.advance + 1))
         return [l for l in starts if ticks.has(l)]
 
+    def last_times(self, t: Any, ticks: Ticks) -> list[Any]:
+        """Return the last times of the instances that ``t`` falls into, at which these answer."""
+        return [ticks.time(l + self.size - 1) for l in self.starts(ticks.of(t), ticks)]
+
 
 @dataclass(frozen=True, slots=True)
 class WindowInstance:
