@@ -573,8 +573,12 @@ def test_the_report_says_what_came_out(tmp_path: Path) -> None:
     assert "evaluate` on two cores." in words
     assert "Goal, as much as Spark by hand: 1 of 1" in words
     assert "Goal, 20 times Spark by hand: 0 of 1; missed: ahj" in words
+    # The paper has texts only, so they are told from scans.
+    assert re.search(r"greatest rate: on texts, [\d.]+ times the throughput .* rows \(sooner: \d of 1", words)
     # Both latencies of Joins are there.
-    assert "of the median latency of pairs, which is the paper's (sooner: " in words
+    assert re.search(r"greatest rate: on scans, .* of pairs \(sooner: \d of 1.* of windows \(sooner: \d of 1", words)
+    # The paper's share stands beside ours.
+    assert re.search(r"\| AHM \|[^\n]* % \(paper: 84 %\) \|", text)
     assert "A rate that all of these sides sustain, 50 % of what the slower of them does" in words
     drawn = {path.stem for path in (tmp_path / "figures").iterdir()}
     assert {"figure-14-maps-latency", "figure-14-joins-pairs", "figure-14-joins-windows"} <= drawn

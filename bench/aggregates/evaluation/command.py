@@ -34,7 +34,7 @@ def evaluate(
         bool, typer.Option("--short", help="About ten minutes: a Map and a Join, short runs, once.")
     ] = False,
     coarse: Annotated[
-        bool, typer.Option("--coarse", help="An hour or two: all queries, short runs, once, a search in a hurry.")
+        bool, typer.Option("--coarse", help="Three to four hours: all queries, short runs, once, a search in a hurry.")
     ] = False,
     only: Annotated[str, typer.Option(help="Queries, with commas between; all 24 by default.")] = "",
     which: Annotated[str, typer.Option("--figures", help="Figures, with commas between.")] = ",".join(_FIGURES),

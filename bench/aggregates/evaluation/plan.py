@@ -40,7 +40,7 @@ class Plan:
     hurry: bool = False
 
     def coarse(self) -> Plan:
-        """Return a plan of an hour or two: everything, in short runs, once, and a search in a hurry."""
+        """Return a plan of some hours: everything, in short runs, once, and a search in a hurry."""
         return replace(
             self,
             seconds=5.0,
