@@ -11,7 +11,7 @@ import typer
 from bench.aggregates.evaluation import command
 from bench.aggregates.evaluation.cell import Cell
 from bench.aggregates.evaluation.evaluate import Evaluation
-from tests.bench.test_evaluation import fake
+from tests.bench.simulated import fake
 from typer.testing import CliRunner
 
 APP = typer.Typer()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from bench.aggregates.evaluation.cell import Cell
 from bench.aggregates.evaluation.store import Store
-from tests.bench.test_evaluation import fake, small
+from tests.bench.simulated import fake, small
 
 
 def test_a_run_in_which_others_took_much_is_repeated(tmp_path: Path) -> None:
