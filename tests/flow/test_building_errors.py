@@ -547,6 +547,24 @@ are, without a collation
   at: flow 'bad'
   hint: over='v' or over='w'""",
     ),
+    "a parameter that would hide a side": (
+        lambda f: ints(f, "l", "k STRING, xs ARRAY<INT>").interval_join(
+            ints(f, "r", "k STRING, y INT"),
+            on="k",
+            lower=0,
+            upper=3,
+            how="full",
+            where="exists(left.xs, right -> right > left.t)",
+        ),
+        errors.BadExpression,
+        ValueError,
+        """expected no parameter called right around a column of left in a join of kind full
+  exists(`left`.xs, right -> right > `left`.t)
+                                     ^^^^^^
+  at: interval_join(…) on l
+  at: flow 'bad'
+  hint: call the parameter otherwise""",
+    ),
     "an interval join with a table": (
         lambda f: ints(f, "l").interval_join(f.table("r", "k STRING, y INT"), on="k"),
         errors.BadTime,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import Phase, find, given, settings
+from hypothesis import Phase, example, find, given, settings
 from hypothesis import strategies as st
-from sqlglot.errors import ParseError
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
 
 from tidegate.flow import sql as module
 from tidegate.flow.parser import TokenType, exp, parse
@@ -27,16 +28,87 @@ TRICKY = {
 }
 
 
+#: All words that the parser knows. Most of them can be the name of a column without quotes.
+WORDS = sorted(word.lower() for word in Spark.tokenizer_class.KEYWORDS if word.isidentifier())
+#: What a text is made of. Some of these are other tokens if nothing is between them.
+PIECES = (
+    *"+-*/%<>=!~&|^:?@#$.,()[]{}", "->", "=>", "<=", "<>", "::", "||", "1", "1.", "2e3", "1L", "x", "e5", "r", "L", "_",
+    "END", "time", "int", "AND", "`q`", "'s'", '"s"',
+)  # fmt: skip
+
+
 def texts(pieces: list[Sql]) -> list[str]:
     return [str(piece) for piece in pieces]
+
+
+def said(text: str) -> list[tuple[str, TokenType]]:
+    return [(token.text, token.kind) for token in Sql.of(text).tokens]
 
 
 @pytest.mark.parametrize("text", TRICKY.values(), ids=TRICKY)
 def test_rendering_keeps_the_tokens(text: str) -> None:
     """Written in one spelling, a text has the tokens that it had, and rendering it again changes nothing."""
     rendered = str(Sql.of(text))
-    assert [(t.text, t.kind) for t in Sql.of(rendered).tokens] == [(t.text, t.kind) for t in Sql.of(text).tokens]
+    assert said(rendered) == said(text)
     assert str(Sql.of(rendered)) == rendered
+
+
+@pytest.mark.parametrize("signs", ["- -", "- - -", "- +", "~ ~", "+ ~ -", "- /* -- */ -"])
+def test_signs_after_any_word_stay_signs(signs: str) -> None:
+    """Two minuses, with nothing between them, would begin a comment, and the rest of the condition would be lost."""
+    conditions = [f"x > {word} {signs}3 AND k = 'p'" for word in WORDS]
+    assert len(conditions) > 200
+    assert [text for text in conditions if said(str(Sql.of(text))) != said(text)] == []
+
+
+def changes_when_rendered(text: str) -> bool:
+    """Whether a text has other tokens after it was rendered; False if it has none."""
+    try:
+        tokens = said(text)
+    except TokenError:
+        return False
+    try:
+        return said(str(Sql.of(text))) != tokens
+    except TokenError:
+        return True
+
+
+PIECED = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["", " ", " ", "\n", "/* c */", " -- c\n"]))).map(
+    lambda pieces: "".join(part for piece in pieces for part in piece)
+)
+
+
+@given(PIECED)
+@example("x > time - -3")
+@example("array(x, - -y, 3)")
+@example("- > x")
+@example("1 .5")
+@example("1. .e5")
+def test_rendering_keeps_the_tokens_of_any_text(text: str) -> None:
+    """Whatever tokens are beside each other, no two of them become one, or begin a comment."""
+    assert not changes_when_rendered(text)
+
+
+def test_tokens_that_run_together_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mutant that lets a sign touch whatever follows it changes the tokens of a text."""
+    monkeypatch.setattr(module, "_stay_two", lambda before, after: True)
+    find(PIECED, changes_when_rendered, settings=settings(max_examples=3_000, database=None, phases=[Phase.generate]))
+
+
+@pytest.mark.parametrize(
+    ("text", "new", "replaced"),
+    [
+        ("a -f(b)", "-1", "a - -1"),
+        ("f(a)DIV f(b)", "n", "n DIV n"),
+        ("f(a)-f(b)", "n", "n-n"),
+        ("f(a)-f(b)", "-n", "-n- -n"),
+        ("f(a).b + (f(c))", "n", "n.b + (n)"),
+    ],
+)
+def test_what_replaces_a_call_stays_apart(text: str, new: str, replaced: str) -> None:
+    """A blank is added only where a text would be read together with what is beside it."""
+    sql = Sql.of(text)
+    assert sql.substitute((call.sql, new) for call in sql.calls()) == replaced
 
 
 @pytest.mark.parametrize("text", TRICKY.values(), ids=TRICKY)

@@ -14,7 +14,7 @@ from tests.flow.specified import by_reference
 from tests.local_engine.steps import Cut, engine_in, run_locally
 from tidegate.engine.keepers import matching
 from tidegate.flow.equations import LEFT, RIGHT
-from tidegate.flow.errors import BadExpression, NotSupported
+from tidegate.flow.errors import BadExpression
 from tidegate.flow.one_sided import needed_of
 
 #: Both sides ask something of themselves, one of them also by what follows from an equation.
@@ -176,13 +176,21 @@ def test_parameters_may_be_called_as_the_sides_are(how: str, where: str, tmp_pat
     compare("interval_join", how, tmp_path, where)
 
 
-def test_a_parameter_that_hides_a_side_is_refused(tmp_path: Path) -> None:
-    """Exchanged, left.x would be the parameter's field: that is told, with what to do."""
-    flow = joined("interval_join", "full", "exists(left.xs, right -> right > left.x)")
-    with pytest.raises(
-        NotSupported, match=r"(?s)expected other parameters than left and right .*call the parameter otherwise"
-    ):
-        run_locally(flow.plan, drawn(0), {}, tmp_path)
+@pytest.mark.parametrize("how", ["right", "full"])
+@pytest.mark.parametrize(
+    "where", ["exists(left.xs, right -> right > left.x)", "exists(left.xs, RIGHT -> left.x < right.y + RIGHT)"]
+)
+def test_a_parameter_that_hides_a_side_is_refused(where: str, how: str) -> None:
+    """Exchanged, left.x would be the parameter's field: the call is refused, as a run would be on any engine."""
+    refused = r"(?s)expected no parameter called right around a column of left .*call the parameter otherwise"
+    with pytest.raises(BadExpression, match=refused):
+        joined("interval_join", how, where)
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
+def test_a_parameter_may_be_called_as_the_other_side(how: str, tmp_path: Path) -> None:
+    """Only for the rows of the right side without a match are the sides exchanged."""
+    compare("interval_join", how, tmp_path, "exists(left.xs, right -> right > left.x)")
 
 
 @pytest.mark.parametrize("where", ["exists(left.xs, left -> left > x)", "exists(left.xs, right -> right > y)"])

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tidegate.flow import sqltypes
-from tidegate.flow.expressions import Expression, Parsed, Scope, bound, reference_to
-from tidegate.flow.parser import TokenType
+from tidegate.flow.expressions import Expression, Parsed, Scope, bound, is_parameter, reference_to
+from tidegate.flow.parser import TokenType, exp
 from tidegate.flow.schema import Column, Schema, exact
 from tidegate.flow.sql import Sql
 from tidegate.flow.substitute import from_pack
 
-__all__ = ["LEFT", "RIGHT", "Equation", "both_sides", "equations", "implied"]
+__all__ = ["LEFT", "RIGHT", "Equation", "both_sides", "columns_of_sides", "equations", "implied"]
 
 #: The names of the sides in the condition of a Join. Packs of rows of a side have these names too.
 LEFT, RIGHT = "left", "right"
@@ -21,6 +21,12 @@ LEFT, RIGHT = "left", "right"
 def both_sides(left: Schema, right: Schema, on: tuple[str, ...]) -> Scope:
     """Return what names mean in the condition of a Join."""
     return Scope(left, ((LEFT, left), (RIGHT, right)), (*left.time, *on))
+
+
+def columns_of_sides(where: Expression) -> list[tuple[exp.Column, str]]:
+    """Return the columns that the condition of a Join reads, each with its side; a lambda's parameter is none."""
+    read = [(column, column.parts[0].name.lower()) for column in where.tree.find_all(exp.Column)]
+    return [(column, side) for column, side in read if side in (LEFT, RIGHT) and not is_parameter(column, side)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 from tidegate.flow import sqltypes
 from tidegate.flow.arguments import names_of, one_of
 from tidegate.flow.building import LONGEST, Building, longest_span
-from tidegate.flow.equations import both_sides
-from tidegate.flow.errors import BadArgument, BadSpan, BadTime, ColumnClash, TimesDiffer
-from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound
+from tidegate.flow.equations import LEFT, RIGHT, both_sides, columns_of_sides
+from tidegate.flow.errors import BadArgument, BadExpression, BadSpan, BadTime, ColumnClash, TimesDiffer, pointed
+from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound, is_parameter
+from tidegate.flow.parser import place
 from tidegate.flow.schema import Column, Schema, distinct_names
 from tidegate.flow.spans import parse_span, show_span
 from tidegate.flow.sql import Sql
@@ -215,6 +216,21 @@ class Sides:
         respelled = from_pack(bound, "right", fields)
         assert respelled is not None, "a condition reads a side by its columns only"
         return respelled
+
+    def check_parameters(self, condition: Expression | None) -> None:
+        """Raise if a lambda's parameter would hide a side when engines look for rows of the right side without a match.
+
+        For these rows they exchange left and right in the condition.
+        """
+        if condition is None or self.how not in ("right", "full"):
+            return
+        for column, side in columns_of_sides(condition):
+            other = RIGHT if side == LEFT else LEFT
+            if is_parameter(column, other):
+                message = f"expected no parameter called {other} around a column of {side} in a join of kind {self.how}"
+                raise BadExpression(
+                    pointed(message, condition.sql, *place(column.parts[0])), hint="call the parameter otherwise"
+                )
 
     def check_equal_times(self, condition: Expression | None) -> None:
         """Raise if a condition compares the times of both sides, which are equal anyway."""

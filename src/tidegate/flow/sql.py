@@ -15,6 +15,7 @@ the text. What goes into a plan is rendered with the same spacing everywhere.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -84,20 +85,25 @@ class Sql:
     # To text.
 
     def render(self, spelled: Mapping[int, str] = MappingProxyType({})) -> str:
-        """Return it as a text with regular spaces and without comments.
+        """Return it as a text with regular spaces and without comments, which has the same tokens.
 
         ``spelled`` maps places in the text to other spellings of the tokens that begin there.
 
         >>> Sql.of("sum( x )/-  y").render({5: "z"})
         'sum(z) / -y'
+        >>> Sql.of("x - - 1").render({0: "y"}), Sql.of("-x").render({1: "-y"})
+        ('y - -1', '- -y')
         """
         out: list[str] = []
         before: SqlToken | None = None
         sign = False
         for token in self.tokens:
-            if before is not None and not sign and not _touch(before, token):
+            word = spelled.get(token.start, self.text[token.start : token.end])
+            if before is not None and not _touch(before, token) and not (sign and _stay_two(out[-1], word)):
                 out.append(" ")
-            out.append(spelled.get(token.start, self.text[token.start : token.end]))
+            out.append(word)
+            # Some columns have the name of a keyword, and a minus after them is taken for a sign: it still stays apart
+            # from another minus, with which it would begin a comment.
             sign = token.kind in _SIGNS and (before is None or before.kind not in _VALUES)
             before = token
         return "".join(out)
@@ -117,16 +123,24 @@ class Sql:
     def substitute(self, pieces: Iterable[tuple[Sql, str]]) -> str:
         """Return the piece as `alone` does, with some parts of it, in their order, replaced by texts.
 
+        A blank is added where a text would become one word, or one sign, with what is beside it.
+
         >>> sql = Sql.of("a + f(b)*c")
         >>> sql.substitute((call.sql, "n") for call in sql.calls())
         'a + n*c'
+        >>> sql = Sql.of("a -f(b)DIV c")
+        >>> sql.substitute((call.sql, "-n") for call in sql.calls())
+        'a - -n DIV c'
         """
         text, parts, end = self.alone, [], 0
         for piece, new in pieces:
             start, stop = piece.span
             parts += [text[end:start], new]
             end = stop
-        return "".join([*parts, text[end:]])
+        together = ""
+        for part in (*parts, text[end:]):
+            together += part if _stay_two(together, part) else f" {part}"
+        return together
 
     # Parentheses.
 
@@ -361,10 +375,20 @@ _VALUES = (
 )  # fmt: skip
 _TOUCHED_AFTER = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.DOT)
 _TOUCHED_BEFORE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.COMMA, TokenType.DOT, TokenType.L_BRACKET)
+#: Two characters that can be inside of one token, or begin a comment.
+_ONE = re.compile(r"[\w`'\"]{2}|[-+*/%<>=!~&|^:?@#$]{2}")
 
 
 def _touch(before: SqlToken, token: SqlToken) -> bool:
     """Whether there is no blank between two tokens. In a call, the parenthesis touches the name as it did before."""
+    if before.kind == TokenType.NUMBER and token.kind == TokenType.DOT:
+        # With a dot after it, it would be another number.
+        return False
     if before.kind in _TOUCHED_AFTER or token.kind in _TOUCHED_BEFORE:
         return True
     return token.kind == TokenType.L_PAREN and token.start == before.end and before.text.isidentifier()
+
+
+def _stay_two(before: str, after: str) -> bool:
+    """Whether two texts have the same tokens if no blank is between them."""
+    return _ONE.fullmatch(before[-1:] + after[:1]) is None

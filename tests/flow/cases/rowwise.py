@@ -50,6 +50,18 @@ CASES = [
         [(0, 2, "a", 1), (1, 1, "b", 1)],
     ),
     Case(
+        "where on a column that is called as a keyword, before two minuses",
+        lambda f: f.source("s", "t INT, x INT, time INT, k STRING", time="t").where("x > time - -3 AND k = 'p'"),
+        {"s": [(0, 5, 4, "p"), (1, 9, 1, "p"), (2, 9, 1, "q")]},
+        [(1, 9, 1, "p")],
+    ),
+    Case(
+        "select of values that are negated more than once",
+        lambda f: ints(f).select("x - - -1 AS a", "- -x AS b", "abs(- - x) AS c", "~ ~x AS d -- not twice"),
+        {"s": [(1, "a", 5)]},
+        [(1, 4, 5, 5, 5)],
+    ),
+    Case(
         "select puts the time first",
         lambda f: ints(f).select("x + 1 AS y", "t", "k"),
         {"s": ROWS[:2]},

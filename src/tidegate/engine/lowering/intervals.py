@@ -14,10 +14,9 @@ from tidegate.engine.relation import Relation, as_they_are, united
 from tidegate.engine.types import same_types
 from tidegate.engine.units import from_units, units_of
 from tidegate.flow import plan
-from tidegate.flow.equations import LEFT, RIGHT
-from tidegate.flow.errors import NotSupported
-from tidegate.flow.expressions import Expression, is_parameter
-from tidegate.flow.parser import exp, place
+from tidegate.flow.equations import LEFT, RIGHT, columns_of_sides
+from tidegate.flow.expressions import Expression
+from tidegate.flow.parser import place
 from tidegate.flow.sql import Sql
 from tidegate.flow.sqltypes import literal, quoted
 
@@ -119,24 +118,16 @@ def _near(operator: plan.IntervalJoin, port: int) -> list[str]:
         if bound is not None:
             found.append(f"`{theirs}`.{_AT} {sign} `{mine}`.{_AT} + {bound}L")
     if operator.where is not None:
-        where = operator.where.sql if port == 0 else _exchanged(operator, operator.where)
+        where = operator.where.sql if port == 0 else _exchanged(operator.where)
         found.append(f"({where})")
     return found
 
 
-def _exchanged(operator: plan.IntervalJoin, where: Expression) -> str:
-    """Return a condition with left and right exchanged; raise if a lambda's parameter would hide one of them."""
+def _exchanged(where: Expression) -> str:
+    """Return a condition with left and right exchanged. Flows have no parameter of a lambda that would hide one."""
     other = {LEFT: RIGHT, RIGHT: LEFT}
-    read = [(c, c.parts[0].name.lower()) for c in where.tree.find_all(exp.Column)]
-    read = [(c, side) for c, side in read if side in other and not is_parameter(c, side)]
-    for column, side in read:
-        if is_parameter(column, other[side]):
-            raise NotSupported(
-                f"expected other parameters than left and right in the where of an interval_join with "
-                f"how={operator.how!r}, got {where.sql}",
-                hint="call the parameter otherwise",
-            )
-    return Sql.of(where.sql).render({place(c.parts[0])[0]: quoted(other[side]) for c, side in read})
+    spelled = {place(column.parts[0])[0]: quoted(other[side]) for column, side in columns_of_sides(where)}
+    return Sql.of(where.sql).render(spelled)
 
 
 def _width(operator: plan.IntervalJoin) -> int | None:

@@ -176,6 +176,7 @@ class Paired(Building):
             along = joins.over_interval(self, lower, upper, over, how)
             sides = joins.Sides.of(self, right, on, how)
             condition = sides.condition(where, shared=[n for n in self.schema.time if along.over not in (None, n)])
+            sides.check_parameters(condition)
             return self._add(
                 plan.IntervalJoin,
                 sides.schema,
