@@ -10,12 +10,15 @@ import pytest
 
 import tidegate as tg
 from tests.flow.case import assert_same_rows
+from tests.flow.guarded import GUARDED, guarded
 from tests.flow.specified import by_reference
 from tests.local_engine.steps import Cut, engine_in, run_locally
+from tidegate.engine import keepers
 from tidegate.engine.keepers import matching
+from tidegate.engine.storage.errors import RunFailed
 from tidegate.flow.equations import LEFT, RIGHT
 from tidegate.flow.errors import BadExpression
-from tidegate.flow.one_sided import needed_of
+from tidegate.flow.one_sided import needed_of, unfailing_columns
 
 #: Both sides ask something of themselves, one of them also by what follows from an equation.
 WHERE = "left.x > 3 AND right.y < 7 AND left.x = right.y AND (left.s <> right.s OR left.x = 5)"
@@ -165,8 +168,54 @@ def test_conditions_on_one_side(where: str, left: tuple[str, ...], right: tuple[
     """Parts that read one side only and cannot fail, and those that follow from them by an equation."""
     (operator,) = (operator for operator in joined("join", "inner", where).plan if operator.verb == "join")
     sides = [joined("join", "inner", where).plan.inputs(operator)[port].schema for port in (0, 1)]
-    found = [needed_of(side, operator.where, operator.on, *sides) for side in (LEFT, RIGHT)]  # type: ignore[attr-defined]
+    names = [frozenset(side.names) for side in sides]
+    found = [
+        needed_of(side, operator.where, operator.on, *sides, c) for side, c in zip((LEFT, RIGHT), names, strict=True)
+    ]  # type: ignore[attr-defined]
     assert found == [left, right]
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (lambda a, b, u: a, {"t", "k", "x", "l"}),
+        (lambda a, b, u: a.select("k AS k2", "length(k) AS n", "CAST(k AS INT) AS m"), {"t", "k2", "n"}),
+        (lambda a, b, u: a.select("CAST(size(split(k, ' ')) AS INT) AS words", "k AS other"), {"t", "other"}),
+        # What reads a column that may fail may fail, too.
+        (lambda a, b, u: a.with_columns(n="CAST(k AS INT)").with_columns(m="n > 3"), {"t", "k", "x", "l"}),
+        (lambda a, b, u: a.where("CAST(k AS INT) > 3"), {"t", "k", "x", "l"}),
+        (lambda a, b, u: a.explode("l"), {"t", "k", "x", "l"}),
+        (lambda a, b, u: a.select("k", "1 / x AS n", "x").union(a.select("k", "1D AS n", "x")), {"t", "k", "x"}),
+        # From what a join equates, engines infer conditions on other columns. Aggregates compute in ways of their own.
+        (lambda a, b, u: a.join(u, on="k"), set()),
+        (lambda a, b, u: a.join(b, on="k", how="semi"), set()),
+        (lambda a, b, u: a.aggregate(by="k", n="count(*)").select("k"), set()),
+    ],
+)
+def test_columns_that_conditions_may_read(build: Any, expected: set[str]) -> None:
+    """They come from sources row by row, and nothing computes them that may fail."""
+    flow = tg.Flow("columns")
+    a, b = (flow.source(name, "t INT, k STRING, x INT, l ARRAY<INT>", time="t") for name in "ab")
+    flow.sink("out", build(a, b, flow.table("u", "k STRING, y INT")))
+    assert unfailing_columns(flow.plan, flow.plan.sinks[0].input) == expected
+
+
+@pytest.mark.parametrize("where", GUARDED)
+@pytest.mark.parametrize("how", ["semi", "inner", "anti"])
+def test_no_condition_is_evaluated_for_rows_that_are_excluded_before(how: str, where: str, tmp_path: Path) -> None:
+    """A join with a table excludes the row of which the number can't be computed."""
+    flow, rows, tables = guarded(how, where)
+    expected = by_reference(flow, rows | tables)
+    assert expected
+    cuts = [{"a": rows["a"][:2], "c": rows["c"][:2]}, {"a": rows["a"][2:], "c": rows["c"][2:]}]
+    assert_same_rows(run_locally(flow.plan, cuts, tables, tmp_path)["out"], expected)
+
+
+def test_conditions_that_are_evaluated_too_early_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above would find it if conditions could read all columns."""
+    monkeypatch.setattr(keepers, "unfailing_columns", lambda flow, name: frozenset(flow[name].schema.names))
+    with pytest.raises(RunFailed):
+        test_no_condition_is_evaluated_for_rows_that_are_excluded_before("anti", GUARDED[0], tmp_path)
 
 
 @pytest.mark.parametrize("where", NAMED_AS_SIDES)

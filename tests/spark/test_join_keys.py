@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
 from tests.flow.case import assert_same_rows
 from tests.flow.specified import by_reference
+from tests.spark.engine import by_spark as rows_by_spark
 from tests.spark.engine import frame
 
 import tidegate as tg
+from tidegate.flow.agreed.parsing import parse_plain
 from tidegate.flow.schema import parse_schema
 from tidegate.spark import join_keys, relation
 from tidegate.spark.backend import SparkBackend
@@ -45,7 +48,7 @@ CONDITIONS = [
 ]
 
 TYPES = {f"{side}.{name}": "STRING" for side in ("left", "right") for name in "abc"}
-TYPES |= {"left.n": "INT", "right.n": "INT"}
+TYPES |= {"left.n": "INT", "right.n": "INT", "left.l": "ARRAY<INT>", "left.st": "STRUCT<f: STRING>"}
 
 
 def joined(how: str, where: str) -> tg.Flow:
@@ -124,10 +127,75 @@ def test_no_key_is_computed_for_rows_that_are_excluded_before(spark: SparkSessio
 
 def test_keys_that_may_fail_are_found(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above would find it if such a key were a column."""
-    monkeypatch.setattr(join_keys, "_never_fails", lambda condition, types: True)
+    monkeypatch.setattr(join_keys, "never_fails", lambda condition, types: True)
     monkeypatch.setattr(join_keys, "_written", join_keys._written.__wrapped__)
     with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
         by_guarded(spark, "semi")
+
+
+#: Keys that never fail but are not strict, with the column of the left side that they read, and the rows of the table.
+NOT_STRICT = [
+    ("(left.n IN (1, 2)) = right.g", "CAST(s AS INT) AS n", "g BOOLEAN", [(True,), (False,)]),
+    ("(left.n > 2 OR left.n < 2) = right.g", "CAST(s AS INT) AS n", "g BOOLEAN", [(True,), (False,)]),
+    (
+        "size(filter(left.xs, x -> x > 0)) = right.m",
+        "IF(s = '', NULL, array(CAST(s AS INT))) AS xs",
+        "m INT",
+        [(1,), (2,)],
+    ),
+]
+
+
+def by_guarded_column(spark: SparkSession, how: str, key: tuple[str, str, str, list[Any]]) -> None:
+    """Compare a join by a key that reads a column which fails for rows that an operator before it excludes."""
+    where, column, columns, others = key
+    flow = tg.Flow("guarded")
+    rows = flow.source("a", "t INT, k STRING, s STRING", time="t")
+    if how == "aggregate":
+        rows = rows.aggregate(by=("k", "s"), c="count(*)").where("c > 1")
+    else:
+        rows = rows.join(flow.table("b", "k STRING"), on="k", how=how)
+    flow.sink("out", rows.select("k", column).join(flow.table("c", columns), on=(), where=where).select("k"))
+    given: dict[str, list[Any]] = {"a": [(0, "p", "1"), (0, "p", "1"), (0, "q", "bad")], "c": others}
+    given |= {} if how == "aggregate" else {"b": [("q",) if how == "anti" else ("p",)]}
+    expected = by_reference(flow, given)
+    assert expected
+    assert_same_rows(rows_by_spark(spark, flow, given), expected)
+
+
+@pytest.mark.parametrize("key", NOT_STRICT, ids=["in", "or", "lambda"])
+@pytest.mark.parametrize("how", ["inner", "semi", "anti", "aggregate"])
+def test_no_column_that_a_key_reads_is_computed_for_rows_that_are_excluded_before(
+    spark: SparkSession, how: str, key: Any
+) -> None:
+    """The key never fails, but what computes the column may: Spark would see below both whether the key is NULL."""
+    by_guarded_column(spark, how, key)
+
+
+def test_keys_that_are_not_strict_are_found(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above would find it if such a key were a column."""
+    monkeypatch.setattr(join_keys, "_is_strict", lambda node: True)
+    monkeypatch.setattr(join_keys, "_written", join_keys._written.__wrapped__)
+    for key in NOT_STRICT:
+        with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+            by_guarded_column(spark, "semi", key)
+
+
+def test_spark_asks_of_columns_below_strict_keys_whether_they_are_null(spark: SparkSession) -> None:
+    """It does for each function, and each other expression, of which keys may be made."""
+    texts = {name: f"{name}(o.s)" for name in join_keys._STRICT}
+    texts |= {name: f"{name}(o.s, o.u)" for name in ("startswith", "endswith", "contains")} | {"abs": "abs(o.d)"}
+    texts |= {sign: f"o.d {sign} o.e" for sign in ("=", "<>", "<", "<=", ">", ">=", "+", "-", "*")}
+    texts |= {"cast": "CAST((o.n) AS BIGINT)", "not": "NOT (o.d > 1)", "!=": "(o.d != o.e) = true"}
+    left = frame(spark, parse_schema("n INT, s STRING, u STRING, d DOUBLE, e DOUBLE", time=()), []).alias("o")
+    for sql in texts.values():
+        assert join_keys._is_strict(parse_plain(sql)), sql
+        type_ = left.selectExpr(sql).schema[0].dataType
+        other = frame(spark, parse_schema(f"z {type_.simpleString()}", time=()), [])
+        joined = left.join(other, spark_runtime(spark).expr(f"({sql}) = z"))
+        plan = str(joined._jdf.queryExecution().optimizedPlan())  # type: ignore[operator]
+        for column in re.findall(r"o\.(\w)", sql):
+            assert f"isnotnull({column}#" in plan, (sql, plan)
 
 
 def test_a_pattern_after_an_equation_is_no_key(spark: SparkSession) -> None:
@@ -180,6 +248,15 @@ def test_keys_are_found_beside_sums_of_lists() -> None:
         "left.n + 1 = right.n",
         "left.a = right.b COLLATE UTF8_LCASE",
         "left.n = hash(right.b)",
+        # They may be NULL where no column is, or the other way round, and Spark would compute columns to see it.
+        "(left.n IN (1, 2)) = (right.n > 0)",
+        "(left.n > 2 OR left.n < 1) = (right.n > 0)",
+        "(left.n <=> 1) = (right.n > 0)",
+        "size(left.l) = right.n",
+        "length(trim(left.a)) = right.n",
+        "length(left.st.f) = right.n",
+        # Parentheses compute nothing.
+        "(left.a) = ((right.b))",
         "left.n = unknown(right.b)",
         "CAST(left.a AS TIME) = CAST(right.b AS TIME)",
     ],

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.flow.case import assert_same_rows
+from tests.flow.guarded import GUARDED, guarded
 from tests.flow.specified import by_reference
 from tests.spark.engine import all_by_spark, frame
 from tests.spark.steps import engine_in, in_steps, run_steps
@@ -345,6 +346,19 @@ def test_sources_of_which_a_join_keeps_no_row_are_read(spark: SparkSession, tmp_
     rows = {name: [(t, t) for t in range(6)] for name in "abc"}
     cuts = in_steps(rows, random.Random(1), steps=3)
     assert_same_rows(run_steps(spark, flow.plan, cuts, {}, tmp_path)["out"], by_reference(flow, rows))
+
+
+@pytest.mark.parametrize("where", GUARDED)
+@pytest.mark.parametrize("how", ["semi", "inner", "anti"])
+def test_no_condition_is_evaluated_for_rows_that_are_excluded_before(
+    spark: SparkSession, tmp_path: Path, how: str, where: str
+) -> None:
+    """Spark would evaluate it below the join with the table, for a row of which the number can't be computed."""
+    flow, rows, tables = guarded(how, where)
+    expected = by_reference(flow, rows | tables)
+    assert expected
+    cuts = [{"a": rows["a"][:2], "c": rows["c"][:2]}, {"a": rows["a"][2:], "c": rows["c"][2:]}]
+    assert_same_rows(run_steps(spark, flow.plan, cuts, tables, tmp_path)["out"], expected)
 
 
 @pytest.mark.parametrize(("how", "kept"), [("inner", [3, 3]), ("left", [10, 3])])

@@ -15,12 +15,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
 
-from sqlglot.errors import ParseError
-
-from tidegate.flow.agreed.compile import Refused, compiled
+from tidegate.flow.agreed.compile import never_fails
 from tidegate.flow.agreed.early import FIRST, bounded_terms
 from tidegate.flow.agreed.parsing import parse_plain
-from tidegate.flow.errors import FlowError
 from tidegate.flow.parser import TokenType, Tree, exp
 from tidegate.flow.sql import Call, Sql
 from tidegate.spark.join_keys import equated_sides
@@ -46,13 +43,11 @@ def without_far_pairs(condition: str, types: Mapping[str, str | None]) -> str:
 
 @lru_cache(maxsize=256)
 def _written(condition: str, types: tuple[tuple[str, str | None], ...]) -> str:
-    try:
-        parts = [(part, parse_plain(str(part))) for part in map(Sql.of, Sql.of(condition).all_conjuncts())]
-        if any(compiled(str(part), dict(types), engine=True).fails for part, _ in parts):
-            return condition
-    except (ParseError, Refused, FlowError):
-        # It is not known whether it may fail.
+    # The time zone of the flow does not matter: Spark's session has it, and nothing is translated for it here.
+    conjuncts = Sql.of(condition).all_conjuncts()
+    if not all(never_fails(part, dict(types)) for part in conjuncts):
         return condition
+    parts = [(Sql.of(part), parse_plain(part)) for part in conjuncts]
     of_pairs = [(part, tree) for part, tree in parts if _is_of_pairs(part, tree)]
     sums = [part for part, tree in of_pairs if bounded_terms(tree) is not None]
     checks = [check for first in (FIRST, None) for part in sums if (check := _is_far(part, first))]

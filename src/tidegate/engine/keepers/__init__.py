@@ -21,6 +21,7 @@ from tidegate.engine.keepers.windows import CellsInWindows, FirstInWindows, Join
 from tidegate.engine.lowering.cells import mergeable
 from tidegate.flow import plan
 from tidegate.flow.errors import NotSupported
+from tidegate.flow.one_sided import unfailing_columns
 from tidegate.flow.plan import CalendarFrame, Plan, PlanOperator, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 
@@ -35,19 +36,19 @@ def keepers_of(flow: Plan, *, allow_pickle: bool = False) -> dict[str, Keeper[An
     found = {}
     for operator in flow:
         if operator.keeps_state:
-            inputs = [given.schema for given in flow.inputs(operator)]
-            found[operator.id] = _keeper(operator, inputs, allow_pickle=allow_pickle)
+            found[operator.id] = _keeper(flow, operator, allow_pickle=allow_pickle)
     return found
 
 
-def _keeper(operator: PlanOperator, inputs: Sequence[Schema], *, allow_pickle: bool) -> Keeper[Any]:
+def _keeper(flow: Plan, operator: PlanOperator, *, allow_pickle: bool) -> Keeper[Any]:
+    inputs = [given.schema for given in flow.inputs(operator)]
     match operator:
         case plan.Aggregate(aggregation=aggregation) if mergeable(aggregation):
             return CellsPerTime(operator, inputs)
         case plan.Gate() | plan.Aggregate() | plan.Distinct():
             return RowsPerTime(operator, inputs)
         case plan.Join():
-            return JoinedPerTime(operator, inputs)
+            return JoinedPerTime(operator, inputs, columns=_unfailing(flow, operator))
         case plan.WindowAggregate(aggregation=aggregation):
             return _windows(
                 operator,
@@ -62,9 +63,10 @@ def _keeper(operator: PlanOperator, inputs: Sequence[Schema], *, allow_pickle: b
             fixed = isinstance(operator.frame, WindowFrame)
             return _windows(operator, inputs, operator.frame, by, small=FirstInWindows if fixed else None)
         case plan.WindowJoin(frame=frame, early=early):
-            return (EarlyPairs if early else RevisedJoins if frame.lateness else JoinedInWindows)(
-                operator, inputs, frame
-            )
+            if frame.lateness:
+                return RevisedJoins(operator, inputs, frame)
+            matching = EarlyPairs if early else JoinedInWindows
+            return matching(operator, inputs, frame, columns=_unfailing(flow, operator))
         case plan.Accumulate(aggregation=aggregation):
             return (AllCells if mergeable(aggregation) else AllRows)(operator, inputs)
         case plan.Top():
@@ -72,7 +74,7 @@ def _keeper(operator: PlanOperator, inputs: Sequence[Schema], *, allow_pickle: b
         case plan.Deduplicate():
             return LastKept(operator, inputs)
         case plan.IntervalJoin():
-            return RowsInIntervals(operator, inputs)
+            return RowsInIntervals(operator, inputs, columns=_unfailing(flow, operator))
         case plan.JoinAsof():
             return LatestRight(operator, inputs)
         case plan.Process():
@@ -81,6 +83,10 @@ def _keeper(operator: PlanOperator, inputs: Sequence[Schema], *, allow_pickle: b
         case plan.Iterate():
             return LoopFacts(operator, inputs)
     raise NotSupported(f"runs on streams have no rule for what {operator.verb} keeps")
+
+
+def _unfailing(flow: Plan, operator: PlanOperator) -> list[frozenset[str]]:
+    return [unfailing_columns(flow, name) for name in operator.inputs]
 
 
 def _windows(

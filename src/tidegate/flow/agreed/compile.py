@@ -16,15 +16,18 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from sqlglot.errors import ParseError
+
 from tidegate.flow.agreed.calls import Calls
 from tidegate.flow.agreed.nodes import Refused, Types
 from tidegate.flow.agreed.operators import BINARY, UNARY
 from tidegate.flow.agreed.parsing import PREFIX, parse_plain
 from tidegate.flow.agreed.values import Value
 from tidegate.flow.agreed.zones import not_utc
+from tidegate.flow.errors import FlowError
 from tidegate.flow.parser import Tree, exp
 
-__all__ = ["PREFIX", "Compiler", "Refused", "Types", "compiled", "compiled_condition"]
+__all__ = ["PREFIX", "Compiler", "Refused", "Types", "compiled", "compiled_condition", "never_fails"]
 
 
 @lru_cache(maxsize=4096)
@@ -56,6 +59,19 @@ def compiled_condition(sql: str, types: Types, *, engine: bool = False, of_pairs
     the columns of one table only, so it is computed once for each row and not for each pair.
     """
     return _once(sql, types, engine=engine, how=_OF_PAIRS if of_pairs else _OF_ROWS)
+
+
+def never_fails(sql: str, types: Types, *, condition: bool = False) -> bool:
+    """Whether an expression is known to fail for no row, on any engine; with ``condition``, as one that filters rows.
+
+    >>> never_fails("length(a) > 9", {"a": "STRING"}), never_fails("CAST(a AS INT)", {"a": "STRING"})
+    (True, False)
+    """
+    try:
+        return not (compiled_condition if condition else compiled)(sql, types, engine=True).fails
+    except (Refused, FlowError, ParseError):
+        # It is not known, or an engine has an error of its own for it.
+        return False
 
 
 #: ``__moving(x, n)`` is ``n``, a number that is another one in each step.
