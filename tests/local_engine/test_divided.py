@@ -207,7 +207,7 @@ def test_much_stays_in_duckdb(name: str, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(divided, "_MOST", 100)
     flow = flow_of(FLOWS[name])
     assert by_steps(Place(tmp_path), flow, ROWS) == bounded(flow, ROWS) != []
-    assert set(at_once) == {0}
+    assert not any(at_once)
 
 
 def test_a_row_that_fails_in_a_share_fails_the_step(tmp_path: Path, at_once: list[int]) -> None:

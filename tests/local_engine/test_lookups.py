@@ -8,12 +8,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import tidegate as tg
 from tests.local_engine.engine import by_local
 from tests.local_engine.steps import run_locally
+from tidegate.engine.storage.errors import RunFailed
+from tidegate.local_engine import divided
 from tidegate.local_engine.lookups import LookupPairs
 from tidegate.local_engine.streaming import parts
 
@@ -120,6 +124,61 @@ def test_texts_of_the_other_side_are_found(tmp_path: Path, monkeypatch: pytest.M
     cuts = drawn()
     found = by_steps(joined(), cuts, tmp_path)
     assert sorted(map(repr, found)) != sorted(map(repr, by_local(joined(), {"texts": [*cuts[0], *cuts[1]]})))
+
+
+@pytest.mark.parametrize("most", [256 << 20, 0], ids=["Arrow", "DuckDB"])
+def test_rows_that_come_in_any_order_have_their_own_texts(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A DuckDB of the user's need not keep the order of rows; each text still belongs to the number beside it."""
+    monkeypatch.setattr(divided, "_MOST", most)
+    (tmp_path / "in").mkdir()
+    rng, keys = Random(1), dict[str, int]()
+    for step in range(8):
+        own = {f"{step} {i}": rng.randrange(4000) for i in range(2000)}
+        columns = {"t": pa.array([step] * len(own), pa.int32()), "x": pa.array(own.values(), pa.int32()), "k": [*own]}
+        pq.write_table(pa.table(columns), tmp_path / "in" / f"{step}.parquet")
+        keys |= own
+    flow = tg.Flow("texts")
+    stream = flow.source("s", "t INT, x INT, k STRING", time="t", watermark=tg.bounded(0))
+    where = "left.x = right.y AND left.k < right.other"
+    flow.sink("out", stream.window_join(stream.select("k AS other", "x AS y"), on=(), size=10, every=10, where=where))
+    given = duckdb.connect(config={"threads": 2})
+    given.execute("SET GLOBAL preserve_insertion_order = false")
+    places = (
+        {"s": tg.files(tmp_path / "in", per_step=1)},
+        {"out": tg.parquet(tmp_path / "out")},
+        tmp_path / "checkpoint",
+    )
+    flow.start(given, *places, trigger={"availableNow": True}).await_termination(60)
+    # The windows end in another run, which reads their rows from files.
+    flow.start(given, *places).finish()
+    found = tg.read(given, tmp_path / "out").project("k, x, other, y").fetchall()
+    assert len(found) > 10_000
+    assert all((keys[k], keys[other]) == (x, y) and x == y for k, x, other, y in found)
+
+
+def test_a_file_that_cannot_be_written_fails_the_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is that of the file, and both sides are released."""
+    held: list[LookupPairs] = []
+    hold = LookupPairs.held
+
+    def full(writer: pq.ParquetWriter, rows: pa.Table, **options: Any) -> None:
+        if any(pa.types.is_dictionary(field.type) for field in rows.schema):
+            raise OSError(28, "No space left on device")
+        write(writer, rows, **options)
+
+    write = pq.ParquetWriter.write_table
+
+    monkeypatch.setattr(LookupPairs, "held", lambda pairs: held.append(pairs) or hold(pairs))
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    monkeypatch.setattr(parts, "LONG", float("inf"))
+    with pytest.raises(RunFailed, match="No space left on device"):
+        by_steps(joined(), drawn(), tmp_path)
+    (pairs,) = held
+    for side in pairs.sides:
+        with pytest.raises(duckdb.CatalogException, match=side.table):
+            pairs.pairs.backend.run(f"FROM {side.table}")
 
 
 def test_nothing_is_written_without_pairs(tmp_path: Path, written_by_lookup: list[int]) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 from tidegate.flow.errors import BadArgument, BadResult, BadTime, NotSupported
 from tidegate.flow.plan import Process
 from tidegate.flow.schema import Schema
-from tidegate.flow.timers import Timer
+from tidegate.flow.timers import Timer, undeclared
 from tidegate.flow.values import freeze
 from tidegate.spec import DT
 from tidegate.spec.operator import step
@@ -210,19 +211,26 @@ def stepping(operator: Process) -> Callable[[Any, Any], tuple[Any, list[Any]]]:
     """
     if not operator.windowed:
         return step
+    own = operator.operator
+    name, asks = name_of(own), getattr(own, "timers", False) is True
+    # Rows of one time come one after another.
+    ends = lru_cache(maxsize=1)(lambda t: sorted(later_answers(own, t) - {t}))
 
     def step_and_ask(copy: Any, event: Any) -> tuple[Any, list[Any]]:
+        timers: list[Timer] = []
+        if isinstance(event, DT):
+            try:
+                timers = list(map(Timer, ends(event.t)))
+            except OverflowError:
+                raise BadResult(
+                    f"expected windows of {name} that end at a time, got a row at {event.t!r}",
+                    hint="leave out rows at the end of time, with where(…)",
+                ) from None
         following, answered = step(copy, event)
-        if not isinstance(event, DT):
-            return following, answered
-        try:
-            ends = later_answers(operator.operator, event.t) - {event.t}
-        except OverflowError:
-            raise BadResult(
-                f"expected windows of {name_of(operator.operator)} that end at a time, got a row at {event.t!r}",
-                hint="leave out rows at the end of time, with where(…)",
-            ) from None
-        return following, [*answered, *map(Timer, sorted(ends))]
+        for answer in answered:
+            if isinstance(answer, Timer) and not asks:
+                raise undeclared(answer, name)
+        return following, [*answered, *timers]
 
     return step_and_ask
 

@@ -26,7 +26,8 @@ __all__ = ["Share", "at_once", "fetched", "shares"]
 T = TypeVar("T")
 #: A share has at least this many rows of the base.
 _LEAST = 250
-#: How many rows may be read beside the base, by each share: of more, DuckDB itself uses several cores.
+#: How many rows may be read beside the base, by each share: of more, DuckDB itself uses several cores. Rows that are in
+#: memory already are read however many they are.
 _BESIDE = 50_000
 #: How many bytes may be handed over, and how many rows are fetched at a time.
 _MOST, _AT_A_TIME = 256 << 20, 20_000

@@ -4,17 +4,18 @@ A join gives a pair for every two rows that match, with copies of the columns of
 tables instead, and the join gives the row numbers of both. A Parquet file can have the strings of a column once, in a
 dictionary, with a number for each row. So the strings need not be copied for each pair.
 
-The tables are Arrow's, which all connections can read, so that pairs can be computed on several cores. Sides that are
-too large for that are tables of DuckDB, which can move them to the disk.
+The tables are Arrow's, which can be registered in several connections, so that pairs can be computed on several cores.
+Sides that are too large for that are tables of DuckDB, which can move them to the disk.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidegate.flow.errors import NotSupported
 from tidegate.flow.schema import Column
@@ -32,33 +33,54 @@ _TEXTS = ("STRING", "BINARY")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A side of a join: its rows with their numbers, the table that holds them, and the relation that reads it."""
+    """A side of a join: its rows, the table that will hold them, and the relation that reads rows and numbers there."""
 
     rows: LocalRelation
-    #: The column with the numbers, from 0 on.
+    #: Its alias in the join, and the condition of the join.
+    alias: str
+    on: JoinCondition
+    #: The column with the numbers of the rows, from 0 on.
     number: str
     table: str
     held: LocalRelation
-    #: Whether the table may be Arrow's.
-    in_arrow: bool
 
     @classmethod
     def of(cls, rows: LocalRelation, alias: str, on: JoinCondition, number: str) -> Side:
-        """Return the side with an alias in a join condition: the rows that pass what it asks of them alone."""
+        """Return the side with an alias in a join condition."""
         backend, table = rows.backend, rows.backend.fresh_name()
         columns = (*rows.columns, Column(number, "INT"))
-        own = conditions_of(on.written, alias, rows.columns)
-        counted = f"CAST(row_number() OVER () - 1 AS INT) AS {duckdb_name(number)}"
-        body = f"SELECT *, {counted} FROM {rows.name} AS {duckdb_name(alias)}"
-        body += f" WHERE {own}" if own else ""
-        return cls(
-            LocalRelation(backend, backend.fresh_name(), body, columns, (rows,)),
-            number,
-            table,
-            LocalRelation(backend, backend.fresh_name(), f"SELECT * FROM {table}", columns),
-            # Columns that only DuckDB knows may have types that Arrow does not have.
-            in_arrow=not on.translated,
-        )
+        held = LocalRelation(backend, backend.fresh_name(), f"SELECT * FROM {table}", columns)
+        return cls(rows, alias, on, number, table, held)
+
+    def hold(self, until: ExitStack) -> pa.Table | None:
+        """Hold the rows that pass what the condition asks of them alone; return the table if it is one of Arrow."""
+        backend = self.rows.backend
+        own = conditions_of(self.on.written, self.alias, self.rows.columns)
+        body = f"SELECT * FROM {self.rows.name} AS {duckdb_name(self.alias)}" + (f" WHERE {own}" if own else "")
+        rows = LocalRelation(backend, backend.fresh_name(), body, self.rows.columns, (self.rows,))
+        # Columns that only DuckDB knows may have types that Arrow does not have.
+        found = None if self.on.translated else fetched(rows)
+        if found is not None:
+            # In a query, numbers need not be in the order in which rows are fetched.
+            found = found.append_column(self.number, _numbers(found.num_rows))
+            until.callback(backend.release, self.table)
+            backend.connection.register(self.table, found)
+            return found
+        until.callback(backend.drop, f"{self.table}_rows")
+        backend.connection.execute(f"CREATE TEMP TABLE {self.table}_rows AS {rows.sql}")
+        until.callback(backend.connection.execute, f"DROP VIEW IF EXISTS {self.table}")
+        numbered = f"SELECT *, CAST(rowid AS INT) AS {duckdb_name(self.number)} FROM {self.table}_rows"
+        backend.connection.execute(f"CREATE TEMP VIEW {self.table} AS {numbered}")
+        return None
+
+
+def _numbers(count: int) -> pa.Array:
+    """Return the numbers from 0 on.
+
+    >>> _numbers(3).to_pylist()
+    [0, 1, 2]
+    """
+    return pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int32()), count), start=pa.scalar(-1, pa.int32()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +119,9 @@ class LookupPairs:
     @contextmanager
     def held(self) -> Iterator[Mapping[str, pa.Table]]:
         """Hold both sides in their tables, until the context ends; yield those that are Arrow's, by the relation."""
-        backend = self.pairs.backend
-        held: dict[str, pa.Table] = {}
-        try:
-            for side in self.sides:
-                if side.in_arrow and (table := fetched(side.rows)) is not None:
-                    backend.connection.register(side.table, table)
-                    held[side.held.name] = table
-                else:
-                    backend.connection.execute(f"CREATE TEMP TABLE {side.table} AS {side.rows.sql}")
-            yield held
-        finally:
-            for side in self.sides:
-                if side.held.name in held:
-                    backend.release(side.table)
-                else:
-                    backend.drop(side.table)
+        with ExitStack() as stack:
+            held = {side.held.name: side.hold(stack) for side in self.sides}
+            yield {name: table for name, table in held.items() if table is not None}
 
 
 def lookup_pairs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -166,10 +166,11 @@ def _write_lookups(
 
         shown = picked(others) + ", " if others else ""
         found = backend.with_columns_as(lookup.pairs, shown + ", ".join(numbers))
-        if len(held) == len(lookup.sides):
+        in_memory = len(held) == len(lookup.sides)
+        if in_memory:
             # Each share reads all rows of the smaller side.
             found = replace(found, base=max(held, key=lambda name: held[name].num_rows))
-        with shares(found, held) if divided else nullcontext(()) as given:
+        with shares(found, held) if divided and in_memory else nullcontext(()) as given:
             return _write_shares(given or [Share(backend.connection, found.sql)], place, first, looked_up)
 
 
@@ -182,7 +183,9 @@ def _write_shares(
     """Write a file for each share that has rows, numbered from ``first`` on; return the number of rows of each."""
 
     def write(i: int, share: Share) -> int:
-        return _write_batches(map(made, share.batches(_AT_A_TIME)), place / file_of_share(first + i))
+        # Where a file cannot be written, the query ends, too: what it reads could not be released otherwise.
+        with closing(share.batches(_AT_A_TIME)) as batches:
+            return _write_batches(map(made, batches), place / file_of_share(first + i))
 
     # The engine's own connection is that of this thread.
     return at_once(given, write) if len(given) > 1 else [write(0, given[0])]
