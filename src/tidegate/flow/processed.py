@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Any
 
 from tidegate.flow.errors import BadArgument, BadResult, BadTime, NotSupported
@@ -213,8 +212,13 @@ def stepping(operator: Process) -> Callable[[Any, Any], tuple[Any, list[Any]]]:
         return step
     own = operator.operator
     name, asks = name_of(own), getattr(own, "timers", False) is True
-    # Rows of one time come one after another.
-    ends = lru_cache(maxsize=1)(lambda t: sorted(later_answers(own, t) - {t}))
+    # The times of windows' ends for the last time that was asked about: rows of one time come one after another.
+    known: list[tuple[Any, list[Any]]] = []
+
+    def ends(t: Any) -> list[Any]:
+        if not known or known[0][0] != t:
+            known[:] = [(t, sorted(later_answers(own, t) - {t}))]
+        return known[0][1]
 
     def step_and_ask(copy: Any, event: Any) -> tuple[Any, list[Any]]:
         timers: list[Timer] = []
