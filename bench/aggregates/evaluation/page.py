@@ -71,7 +71,8 @@ def _missing(found: Found, drawn: Sequence[str]) -> str:
     """Say what was not measured."""
     sides = {side: [n for n in QUERIES if (side, "dedicated", n, is_join(n)) in found.sustained] for side in SIDES}
     said = [
-        f"{SIDES[side]}: {len(names)} of 24 queries ({', '.join(names) or 'none'})" for side, names in sides.items()
+        f"{SIDES[side]}: {len(names)} of 24 queries" + (f" ({', '.join(names)})" if 0 < len(names) < 24 else "")
+        for side, names in sides.items()
     ]
     without = [str(n) for n in range(9, 15) if not any(name.startswith(f"figure-{n}-") for name in drawn)]
     none = f" Nothing was measured for Figures {', '.join(without)}." if without else ""
