@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -79,12 +80,18 @@ def matching(pool: pa.Table) -> pa.Table:
 def read_rows(side: str, output: Path) -> list[dict[str, Any]]:
     """Return the rows that can be read of a side's output, with instants in UTC."""
     if side == "hand":
-        files = sorted(output.glob("*.parquet"))
-        found = [parquet.read_table(file) for file in files]
+        found = [parquet.read_table(output / name) for name in _names_in_log(output / "_spark_metadata")]
     else:
         found = [tg.read(tg.local(), output).to_arrow_table()]
     # Instants are with or without a zone, and always in UTC.
     return [row for table in found for row in _naive(table).to_pylist()]
+
+
+def _names_in_log(log: Path) -> list[str]:
+    """Return the files of batches that are over, by the log of the sink: others may still be written."""
+    entries = [file for file in log.iterdir() if file.name.removesuffix(".compact").isdigit()]
+    lines = [line for file in entries for line in file.read_text(encoding="utf-8").splitlines()[1:]]
+    return sorted({json.loads(line)["path"].rsplit("/", 1)[1] for line in lines})
 
 
 def _naive(table: pa.Table) -> pa.Table:
